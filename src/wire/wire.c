@@ -1,0 +1,546 @@
+#include "wire_private.h"
+
+#include <assert.h>
+#include <grpc/byte_buffer.h>
+#include <grpc/byte_buffer_reader.h>
+#include <grpc/grpc.h>
+#include <grpc/grpc_security.h>
+#include <grpc/support/log.h>
+#include <grpc/support/time.h>
+#include <limits.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "address.h"
+#include "codec.h"
+#include "credentials.h"
+#include "failure.h"
+#include "vtddl/clock.h"
+
+#define WATCHDOG_MS 2000
+#define KEEPALIVE_TIME_MS 30000
+#define KEEPALIVE_TIMEOUT_MS 10000
+#define METADATA_MAX (1024 * 1024) /* error texts of vtctld travel as metadata */
+#define LAST_FAILURE_MAX 512
+
+/* A call from wire_start() until the library has ended it. */
+struct call {
+	LIST_ENTRY(call) link;
+	uint64_t tag;
+	enum vtctld_method method;
+	struct arena *arena; /* NULL: the watchdog has answered, the arena is the caller's again */
+	int64_t deadline_ms;
+	int64_t timeout_ms;
+	grpc_call *call;
+	grpc_metadata_array initial, trailing;
+	grpc_byte_buffer *answer;
+	grpc_status_code status;
+	grpc_slice details;
+};
+
+/* A reply that needed no network. */
+struct early_reply {
+	STAILQ_ENTRY(early_reply) link;
+	struct vtctld_reply reply;
+};
+
+struct wire {
+	struct wire_config config; /* texts are in @arena */
+	struct arena arena;
+	struct credentials credentials;
+	struct scan_limits limits;
+	grpc_channel *channel;
+	grpc_completion_queue *queue;
+	grpc_call *wake_call; /* never started: an empty batch on it is an event on the queue */
+	atomic_bool wake_asked;
+	LIST_HEAD(, call) calls;
+	STAILQ_HEAD(, early_reply) early;
+	int64_t watchdog_ms;
+	char last_failure[LAST_FAILURE_MAX]; /* of connecting; "" after a success */
+};
+
+/* ---- Opening ---- */
+
+static void config_copy(struct wire *wire, const struct wire_config *config)
+{
+	const char **texts[] = {
+	    &wire->config.server,
+	    &wire->config.grpc_ca,
+	    &wire->config.grpc_cert,
+	    &wire->config.grpc_key,
+	    &wire->config.grpc_crl,
+	    &wire->config.grpc_server_name,
+	    &wire->config.auth_static_client_creds,
+	};
+
+	wire->config = *config;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		*texts[i] = arena_strdup(&wire->arena, *texts[i]);
+	if (!wire->config.keepalive_time_ms)
+		wire->config.keepalive_time_ms = KEEPALIVE_TIME_MS;
+	if (!wire->config.keepalive_timeout_ms)
+		wire->config.keepalive_timeout_ms = KEEPALIVE_TIMEOUT_MS;
+	if (!wire->config.max_message_size)
+		wire->config.max_message_size = scan_limits_default.total_bytes;
+}
+
+static int config_check(const struct wire_config *config, struct error *reterr)
+{
+	if (config->keepalive_time_ms < 0 || config->keepalive_time_ms > INT_MAX ||
+	    config->keepalive_timeout_ms < 0 || config->keepalive_timeout_ms > INT_MAX)
+		return error_set(reterr, ERROR_CONFIG, "the keepalive times must lie between 0 and %d ms",
+				 INT_MAX);
+	if (config->max_message_size > 1024 * 1024 * 1024)
+		return error_set(reterr, ERROR_CONFIG,
+				 "--grpc-max-message-size is %zu, more than 1 GiB is not allowed",
+				 config->max_message_size);
+	return 0;
+}
+
+/* gRPC would print to standard error what a reply's text says anyway. */
+static void log_nothing(gpr_log_func_args *args)
+{
+	(void)args;
+}
+
+static grpc_channel_credentials *channel_credentials(const struct wire *wire)
+{
+	grpc_ssl_pem_key_cert_pair pair = {wire->credentials.key, wire->credentials.cert};
+
+	if (!credentials_use_tls(&wire->config))
+		return grpc_insecure_credentials_create();
+	return grpc_ssl_credentials_create(wire->credentials.ca, wire->credentials.cert ? &pair : NULL, NULL,
+					   NULL);
+}
+
+static grpc_arg number_arg(const char *key, size_t value)
+{
+	return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = (char *)key, .value.integer = (int)value};
+}
+
+static void channel_open(struct wire *wire, const char *target)
+{
+	const struct wire_config *config = &wire->config;
+	grpc_arg args[] = {
+	    number_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, config->max_message_size),
+	    number_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, config->max_message_size),
+	    number_arg(GRPC_ARG_MAX_METADATA_SIZE, METADATA_MAX),
+	    number_arg(GRPC_ARG_ENABLE_RETRIES, 0),
+	    number_arg(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1),
+	    number_arg(GRPC_ARG_ENABLE_HTTP_PROXY, config->use_http_proxy),
+	    number_arg(GRPC_ARG_KEEPALIVE_TIME_MS, (size_t)config->keepalive_time_ms),
+	    number_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (size_t)config->keepalive_timeout_ms),
+	    number_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0),
+	    number_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 500),
+	    number_arg(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000), /* how long one attempt may take */
+	    number_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 10000),
+	    /* Connections and back-off are this channel's own. */
+	    number_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
+	    /* A packed answer could unpack to any size: only plain ones are taken. */
+	    number_arg(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
+	    number_arg(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1),
+	    {.type = GRPC_ARG_STRING,
+	     .key = (char *)GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
+	     .value.string = (char *)config->grpc_server_name}, /* last: left out where not set */
+	};
+	size_t count = sizeof(args) / sizeof(args[0]) - !config->grpc_server_name;
+	grpc_channel_args all = {.num_args = count, .args = args};
+	grpc_channel_credentials *credentials = channel_credentials(wire);
+
+	wire->channel = grpc_channel_create(target, credentials, &all);
+	grpc_channel_credentials_release(credentials);
+}
+
+static grpc_call *call_create(struct wire *wire, const char *path, gpr_timespec deadline)
+{
+	grpc_slice method = grpc_slice_from_copied_string(path);
+	grpc_call *call = grpc_channel_create_call(wire->channel, NULL, GRPC_PROPAGATE_DEFAULTS, wire->queue,
+						   method, NULL, deadline, NULL);
+
+	grpc_slice_unref(method);
+	return call;
+}
+
+int wire_open(const struct wire_config *config, struct wire **ret, struct error *reterr)
+{
+	struct address address;
+	struct wire *wire;
+
+	if (address_parse(config->server, &address, reterr) < 0 || config_check(config, reterr) < 0)
+		return -1;
+	wire = calloc(1, sizeof(*wire));
+	if (!wire)
+		abort();
+	config_copy(wire, config);
+	if (credentials_load(&wire->config, address.is_loopback, &wire->credentials, reterr) < 0) {
+		arena_release(&wire->arena);
+		free(wire);
+		return -1;
+	}
+	wire->limits = scan_limits_default;
+	wire->limits.total_bytes = wire->config.max_message_size;
+	wire->watchdog_ms = WATCHDOG_MS;
+	LIST_INIT(&wire->calls);
+	STAILQ_INIT(&wire->early);
+	if (!getenv("GRPC_VERBOSITY")) /* set by a person who looks for a fault in gRPC */
+		gpr_set_log_function(log_nothing);
+	grpc_init();
+	wire->queue = grpc_completion_queue_create_for_next(NULL);
+	channel_open(wire, address.target);
+	wire->wake_call = call_create(wire, "/wake", gpr_inf_future(GPR_CLOCK_MONOTONIC));
+	*ret = wire;
+	return 0;
+}
+
+/* ---- Starting ---- */
+
+/* Answers @request without the network. */
+static void reply_early(struct wire *wire, const struct vtctld_request *request, int code, const char *text)
+{
+	struct early_reply *early = calloc(1, sizeof(*early));
+
+	if (!early)
+		abort();
+	early->reply = (struct vtctld_reply){
+	    .tag = request->tag,
+	    .method = request->method,
+	    .outcome = VTCTLD_NOT_SENT,
+	    .code = code,
+	    .text = text ? text : "not sent",
+	};
+	STAILQ_INSERT_TAIL(&wire->early, early, link);
+}
+
+static bool is_connected(const struct wire *wire)
+{
+	return grpc_channel_check_connectivity_state(wire->channel, 0) == GRPC_CHANNEL_READY;
+}
+
+/* The password stays in our memory, which is wiped; gRPC is lent it. */
+static size_t call_metadata(const struct wire *wire, grpc_metadata metadata[2])
+{
+	const struct credentials *credentials = &wire->credentials;
+
+	if (!credentials->username)
+		return 0;
+	memset(metadata, 0, 2 * sizeof(*metadata));
+	metadata[0].key = grpc_slice_from_static_string("username");
+	metadata[0].value = grpc_slice_from_static_string(credentials->username);
+	metadata[1].key = grpc_slice_from_static_string("password");
+	metadata[1].value = grpc_slice_from_static_string(credentials->password);
+	return 2;
+}
+
+static void call_send(struct wire *wire, struct call *call, const struct vtctld_request *request)
+{
+	size_t length;
+	uint8_t *bytes = codec_request(request, &length);
+	grpc_slice slice = grpc_slice_from_copied_buffer((const char *)bytes, length);
+	grpc_byte_buffer *message = grpc_raw_byte_buffer_create(&slice, 1);
+	grpc_metadata metadata[2];
+	grpc_op ops[6] = {
+	    {.op =
+		 GRPC_OP_SEND_INITIAL_METADATA}, /* fails fast: else the reason of a failed connect is lost */
+	    {.op = GRPC_OP_SEND_MESSAGE, .data.send_message.send_message = message},
+	    {.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT},
+	    {.op = GRPC_OP_RECV_INITIAL_METADATA,
+	     .data.recv_initial_metadata.recv_initial_metadata = &call->initial},
+	    {.op = GRPC_OP_RECV_MESSAGE, .data.recv_message.recv_message = &call->answer},
+	    {.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
+	     .data.recv_status_on_client = {.trailing_metadata = &call->trailing,
+					    .status = &call->status,
+					    .status_details = &call->details}},
+	};
+	grpc_call_error error;
+
+	ops[0].data.send_initial_metadata.count = call_metadata(wire, metadata);
+	ops[0].data.send_initial_metadata.metadata = metadata;
+	ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET;
+	error = grpc_call_start_batch(call->call, ops, sizeof(ops) / sizeof(ops[0]), call, NULL);
+	assert(error == GRPC_CALL_OK);
+	grpc_byte_buffer_destroy(message);
+	grpc_slice_unref(slice);
+	free(bytes);
+}
+
+void wire_start(struct wire *wire, const struct vtctld_request *request, struct arena *arena)
+{
+	gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+					     gpr_time_from_millis(request->timeout_ms, GPR_TIMESPAN));
+	char path[CODEC_PATH_SIZE];
+	struct call *call;
+
+	if (request->timeout_ms <= 0) {
+		reply_early(wire, request, GRPC_STATUS_DEADLINE_EXCEEDED, "no time was left for the call");
+		return;
+	}
+	if (vtctld_method_is_effect(request->method) && !is_connected(wire)) {
+		grpc_channel_check_connectivity_state(wire->channel, 1);
+		reply_early(wire, request, GRPC_STATUS_UNAVAILABLE,
+			    arena_printf(arena, "%s was not sent: there is no connection to %s%s%s",
+					 vtctld_method_name(request->method), wire->config.server,
+					 *wire->last_failure ? "; the last attempt: " : " yet",
+					 wire->last_failure));
+		return;
+	}
+	call = calloc(1, sizeof(*call));
+	if (!call)
+		abort();
+	call->tag = request->tag;
+	call->method = request->method;
+	call->arena = arena;
+	call->timeout_ms = request->timeout_ms;
+	call->deadline_ms = clock_monotonic_ms() + request->timeout_ms;
+	grpc_metadata_array_init(&call->initial);
+	grpc_metadata_array_init(&call->trailing);
+	call->details = grpc_empty_slice();
+	codec_path(request->method, path);
+	call->call = call_create(wire, path, deadline);
+	LIST_INSERT_HEAD(&wire->calls, call, link);
+	call_send(wire, call, request);
+}
+
+/* ---- Ending ---- */
+
+static void call_free(struct call *call)
+{
+	LIST_REMOVE(call, link);
+	grpc_metadata_array_destroy(&call->initial);
+	grpc_metadata_array_destroy(&call->trailing);
+	grpc_byte_buffer_destroy(call->answer);
+	grpc_slice_unref(call->details);
+	grpc_call_unref(call->call);
+	free(call);
+}
+
+/* These say that vtctld's handler was not run, or refused before it did anything. */
+static enum vtctld_outcome outcome_of(grpc_status_code status)
+{
+	switch (status) {
+	case GRPC_STATUS_OK:
+		return VTCTLD_DONE;
+	case GRPC_STATUS_INVALID_ARGUMENT:
+	case GRPC_STATUS_PERMISSION_DENIED:
+	case GRPC_STATUS_UNIMPLEMENTED:
+	case GRPC_STATUS_UNAUTHENTICATED:
+		return VTCTLD_REFUSED;
+	default:
+		return VTCTLD_UNKNOWN;
+	}
+}
+
+static void reply_failure(struct wire *wire, const struct call *call, struct vtctld_reply *ret)
+{
+	struct failure failure = {
+	    .config = &wire->config,
+	    .credentials = &wire->credentials,
+	    .method = call->method,
+	    .code = (int)call->status,
+	    .details = (const char *)GRPC_SLICE_START_PTR(call->details),
+	    .details_length = GRPC_SLICE_LENGTH(call->details),
+	    .is_connected = is_connected(wire),
+	    .timeout_ms = call->timeout_ms,
+	    .now_s = clock_wall_ms() / 1000,
+	};
+
+	ret->text = failure_text(call->arena, &failure);
+	if (!failure.is_connected)
+		snprintf(wire->last_failure, sizeof(wire->last_failure), "%s", ret->text);
+}
+
+static void reply_unreadable(const struct call *call, const char *why, struct vtctld_reply *ret)
+{
+	ret->outcome = VTCTLD_UNKNOWN;
+	ret->code = GRPC_STATUS_INTERNAL;
+	ret->text =
+	    arena_printf(call->arena, "%s%s", why,
+			 vtctld_method_is_effect(call->method) ? " (the call itself was carried out)" : "");
+	if (!ret->text)
+		ret->text = "the answer needs more memory than is allowed";
+}
+
+static void reply_decode(struct wire *wire, const struct call *call, struct vtctld_reply *ret)
+{
+	struct error error = {0};
+	grpc_byte_buffer_reader reader;
+	grpc_slice bytes;
+
+	if (!call->answer) {
+		reply_unreadable(call, "the server said OK without an answer", ret);
+		return;
+	}
+	if (call->answer->data.raw.compression != GRPC_COMPRESS_NONE ||
+	    !grpc_byte_buffer_reader_init(&reader, call->answer)) {
+		reply_unreadable(call, "the answer is compressed, which was not asked for", ret);
+		return;
+	}
+	bytes = grpc_byte_buffer_reader_readall(&reader);
+	grpc_byte_buffer_reader_destroy(&reader);
+	if (codec_reply(call->arena, &wire->limits, GRPC_SLICE_START_PTR(bytes), GRPC_SLICE_LENGTH(bytes),
+			ret, &error) < 0)
+		reply_unreadable(call, error.text, ret);
+	grpc_slice_unref(bytes);
+}
+
+static void reply_fill(struct wire *wire, const struct call *call, struct vtctld_reply *ret)
+{
+	*ret = (struct vtctld_reply){
+	    .tag = call->tag,
+	    .method = call->method,
+	    .outcome = outcome_of(call->status),
+	    .code = (int)call->status,
+	    .text = "",
+	};
+	if (ret->outcome != VTCTLD_DONE) {
+		reply_failure(wire, call, ret);
+		return;
+	}
+	wire->last_failure[0] = 0;
+	reply_decode(wire, call, ret);
+}
+
+/* ---- Waiting ---- */
+
+static bool take_early(struct wire *wire, struct vtctld_reply *ret)
+{
+	struct early_reply *early = STAILQ_FIRST(&wire->early);
+
+	if (!early)
+		return false;
+	*ret = early->reply;
+	STAILQ_REMOVE_HEAD(&wire->early, link);
+	free(early);
+	return true;
+}
+
+/* A call that the library should have ended long ago. It goes on without an arena. */
+static bool take_overdue(struct wire *wire, int64_t now_ms, struct vtctld_reply *ret)
+{
+	struct call *call;
+
+	LIST_FOREACH(call, &wire->calls, link)
+	{
+		if (!call->arena || now_ms < call->deadline_ms + wire->watchdog_ms)
+			continue;
+		*ret = (struct vtctld_reply){
+		    .tag = call->tag,
+		    .method = call->method,
+		    .outcome = VTCTLD_UNKNOWN,
+		    .code = GRPC_STATUS_DEADLINE_EXCEEDED,
+		    .text =
+			arena_printf(call->arena, "no answer to %s from %s, and its deadline did not end it",
+				     vtctld_method_name(call->method), wire->config.server),
+		};
+		if (!ret->text)
+			ret->text = "no answer";
+		call->arena = NULL;
+		grpc_call_cancel(call->call, NULL);
+		return true;
+	}
+	return false;
+}
+
+static int64_t next_overdue_ms(const struct wire *wire, int64_t until_ms)
+{
+	const struct call *call;
+
+	LIST_FOREACH(call, &wire->calls, link)
+	if (call->arena && call->deadline_ms + wire->watchdog_ms < until_ms)
+		until_ms = call->deadline_ms + wire->watchdog_ms;
+	return until_ms;
+}
+
+static grpc_event queue_wait(struct wire *wire, int64_t wait_ms)
+{
+	gpr_timespec until = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+					  gpr_time_from_millis(wait_ms > 0 ? wait_ms : 0, GPR_TIMESPAN));
+
+	return grpc_completion_queue_next(wire->queue, until, NULL);
+}
+
+bool wire_next(struct wire *wire, int64_t until_ms, struct vtctld_reply *ret)
+{
+	for (;;) {
+		int64_t now_ms = clock_monotonic_ms();
+		bool was_answered;
+		struct call *call;
+		grpc_event event;
+
+		if (take_early(wire, ret) || take_overdue(wire, now_ms, ret))
+			return true;
+		event = queue_wait(wire, next_overdue_ms(wire, until_ms) - now_ms);
+		if (event.type == GRPC_OP_COMPLETE && !event.tag) {
+			atomic_store(&wire->wake_asked, false);
+			return false;
+		}
+		if (event.type != GRPC_OP_COMPLETE) {
+			if (clock_monotonic_ms() >= until_ms)
+				return false;
+			continue;
+		}
+		call = event.tag;
+		was_answered = !call->arena;
+		if (!was_answered)
+			reply_fill(wire, call, ret);
+		call_free(call);
+		if (!was_answered)
+			return true;
+	}
+}
+
+void wire_wake(struct wire *wire)
+{
+	if (atomic_exchange(&wire->wake_asked, true))
+		return;
+	grpc_call_start_batch(wire->wake_call, NULL, 0, NULL, NULL);
+}
+
+/* ---- Closing ---- */
+
+struct wire *wire_close(struct wire *wire)
+{
+	struct vtctld_reply ignored;
+	struct call *call;
+	grpc_event event;
+
+	if (!wire)
+		return NULL;
+	LIST_FOREACH(call, &wire->calls, link)
+	{
+		call->arena = NULL;
+		grpc_call_cancel(call->call, NULL);
+	}
+	while (take_early(wire, &ignored))
+		;
+	grpc_call_unref(wire->wake_call);
+	grpc_completion_queue_shutdown(wire->queue);
+	while ((event = grpc_completion_queue_next(wire->queue, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL))
+		   .type != GRPC_QUEUE_SHUTDOWN)
+		if (event.tag)
+			call_free(event.tag);
+	grpc_channel_destroy(wire->channel);
+	grpc_completion_queue_destroy(wire->queue);
+	grpc_shutdown();
+	credentials_wipe(&wire->credentials);
+	arena_release(&wire->arena);
+	free(wire);
+	return NULL;
+}
+
+/* ---- For tests ---- */
+
+void wire_set_watchdog_ms(struct wire *wire, int64_t grace_ms)
+{
+	wire->watchdog_ms = grace_ms;
+}
+
+size_t wire_calls_under_way(const struct wire *wire)
+{
+	const struct call *call;
+	size_t count = 0;
+
+	LIST_FOREACH(call, &wire->calls, link)
+	count++;
+	return count;
+}

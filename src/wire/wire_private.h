@@ -1,0 +1,14 @@
+#pragma once
+/*
+ * wire_private: what only the tests of wire.c may use.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "vtddl/wire.h"
+
+/** wire_set_watchdog_ms() - answer calls @grace_ms after their deadline; negative: before it */
+void wire_set_watchdog_ms(struct wire *wire, int64_t grace_ms);
+
+/** wire_calls_under_way() - calls that the library has not ended, answered or not */
+size_t wire_calls_under_way(const struct wire *wire);
