@@ -1,0 +1,1 @@
+SELECT id, owner, epoch FROM ddl_lock WHERE scope = :scope

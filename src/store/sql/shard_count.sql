@@ -1,0 +1,1 @@
+SELECT count(*) FROM ddl_pipeline_shard WHERE change_id = :change_id

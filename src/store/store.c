@@ -1,0 +1,225 @@
+#include "vtddl/store.h"
+
+#include "vtddl/identity.h"
+
+/*
+ * The one door to every backend: which one it is, and what no backend may ever be asked to
+ * write. A name that breaks its grammar here is a bug above (the edge has refused it already);
+ * in a read it simply names nothing.
+ */
+
+static const struct store_ops *const backends[] = {
+	&store_sqlite_ops,
+};
+
+int store_open(const char *url, bool read_only, struct store **ret, struct error *reterr)
+{
+	size_t scheme_length = strcspn(url, ":");
+
+	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
+		const char *scheme = backends[i]->scheme;
+		int result;
+
+		if (strlen(scheme) != scheme_length || memcmp(url, scheme, scheme_length) != 0 ||
+		    !url[scheme_length])
+			continue;
+		result = backends[i]->open(url, read_only, ret, reterr);
+		if (result == 0) {
+			(*ret)->ops = backends[i];
+			(*ret)->url = strdup(url);
+			if (!(*ret)->url)
+				abort();
+		}
+		return result;
+	}
+	/* Only the scheme is repeated: what follows may hold a secret. */
+	return error_set(reterr, ERROR_CONFIG, "'%.*s' is no kind of store; use --store sqlite:PATH",
+			 scheme_length < 32 ? (int)scheme_length : 32, url);
+}
+
+struct store *store_close(struct store *store)
+{
+	if (store) {
+		char *url = store->url;
+
+		store->ops->close(store);
+		free(url);
+	}
+	return NULL;
+}
+
+const char *store_url(const struct store *store)
+{
+	return store->url;
+}
+
+/* ---- What may be written ---- */
+
+static bool text_fits(const char *text, size_t min, size_t max)
+{
+	size_t length = text ? strnlen(text, max + 1) : 0;
+
+	return text && length >= min && length <= max;
+}
+
+static bool sha256_is_valid(const char *text)
+{
+	return strlen(text) == 64 && strspn(text, "0123456789abcdef") == 64;
+}
+
+static const char *bad_shards(const struct change *change)
+{
+	if (change->shard_count > SHARDS_MAX)
+		return "shard count";
+	for (size_t i = 0; i < change->shard_count; i++) {
+		if (!shard_name_is_valid(change->shards[i].name))
+			return "shard name";
+		if (i > 0 && strcmp(change->shards[i - 1].name, change->shards[i].name) >= 0)
+			return "order of shards";
+	}
+	return NULL;
+}
+
+/* What is wrong with @change; NULL: nothing. */
+static const char *bad_change(const struct change *change)
+{
+	const struct {
+		const char *what;
+		bool good;
+	} checks[] = {
+		{ "cluster", cluster_is_valid(change->cluster) },
+		{ "keyspace", keyspace_is_valid(change->keyspace) },
+		{ "table", text_fits(change->table, 1, TABLE_MAX) },
+		{ "statement", text_fits(change->ddl, 1, DDL_MAX) },
+		{ "ddl_sha256", sha256_is_valid(change->ddl_sha256) },
+		{ "uuid", uuid_is_valid(change->uuid) },
+		{ "migration context", context_is_valid(change->context) },
+		{ "generation", change->generation >= 1 },
+		{ "strategy", change->strategy != NULL },
+		{ "phase", phase_from_name(phase_name(change->phase)) == change->phase },
+		{ "gate", gate_from_name(gate_name(change->gate)) == change->gate },
+		{ "effect", effect_from_name(effect_name(change->last_effect)) == change->last_effect },
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (!checks[i].good)
+			return checks[i].what;
+	return bad_shards(change);
+}
+
+static int refuse_change(const struct store *store, const struct change *change, const char *what,
+			 struct error *reterr)
+{
+	return error_set(reterr, ERROR_BUG,
+			 "The store %s was asked to write a change with a bad %s (uuid '%.36s'), which is a "
+			 "bug of vtddl;"
+			 " nothing was written",
+			 store->url, what, change->uuid);
+}
+
+int store_insert(struct store *store, struct change *change, const char *actor, const char *evidence,
+		 struct error *reterr)
+{
+	const char *bad = bad_change(change);
+
+	if (bad)
+		return refuse_change(store, change, bad, reterr);
+	return store->ops->insert(store, change, actor ? actor : "", evidence ? evidence : "", reterr);
+}
+
+/* A line of the history says what the write does, and the drawing in change.h has that arrow. */
+static bool entry_agrees(const struct change *change, const struct store_expect *expect,
+			 const struct history_entry *entry)
+{
+	if (!entry)
+		return change->phase == expect->phase;
+	return entry->from == expect->phase && entry->to == change->phase &&
+	       (entry->from == entry->to || phase_may_move(entry->from, entry->to));
+}
+
+int store_update(struct store *store, struct change *change, const struct store_expect *expect,
+		 const struct history_entry *entry, struct error *reterr)
+{
+	const char *bad = bad_change(change);
+
+	if (bad)
+		return refuse_change(store, change, bad, reterr);
+	if (!entry_agrees(change, expect, entry))
+		return error_set(reterr, ERROR_BUG,
+				 "The store %s was asked to move change %s from %s to %s%s, which is a bug "
+				 "of vtddl; nothing"
+				 " was written",
+				 store->url, change->uuid, phase_name(expect->phase),
+				 phase_name(change->phase), entry ? "" : " without a line of history");
+	return store->ops->update(store, change, expect, entry, reterr);
+}
+
+/* ---- Reads ---- */
+
+int store_load(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
+	       struct change *ret, struct error *reterr)
+{
+	if (!cluster_is_valid(cluster) || !uuid_is_valid(uuid))
+		return STORE_NOT_FOUND;
+	return store->ops->load(store, cluster, uuid, arena, ret, reterr);
+}
+
+int store_list(struct store *store, const struct store_filter *filter, struct arena *arena,
+	       struct change **ret, size_t *ret_count, struct error *reterr)
+{
+	const char *name = filter->uuid_or_context;
+
+	*ret = NULL;
+	*ret_count = 0;
+	if (!filter->cluster || !cluster_is_valid(filter->cluster) ||
+	    (filter->keyspace && !keyspace_is_valid(filter->keyspace)) ||
+	    (name && !uuid_is_valid(name) && !context_is_valid(name)))
+		return 0;
+	return store->ops->list(store, filter, arena, ret, ret_count, reterr);
+}
+
+int store_history(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
+		  struct history_entry **ret, size_t *ret_count, struct error *reterr)
+{
+	*ret = NULL;
+	*ret_count = 0;
+	if (!cluster_is_valid(cluster) || !uuid_is_valid(uuid))
+		return 0;
+	return store->ops->history(store, cluster, uuid, arena, ret, ret_count, reterr);
+}
+
+/* ---- Lease ---- */
+
+static bool scope_is_valid(const char *scope)
+{
+	char cluster[CLUSTER_MAX + 1] = "";
+	size_t length = strcspn(scope, "/");
+
+	if (length >= sizeof(cluster) || scope[length] != '/')
+		return false;
+	memcpy(cluster, scope, length);
+	return cluster_is_valid(cluster) && keyspace_is_valid(scope + length + 1);
+}
+
+int store_lease(struct store *store, const char *scope, const char *owner, int64_t *ret_epoch,
+		char ret_holder[ACTOR_MAX + 1], struct error *reterr)
+{
+	if (!scope_is_valid(scope) || !text_fits(owner, 1, ACTOR_MAX))
+		return error_set(reterr, ERROR_BUG,
+				 "The store %s was asked for a lease without a proper scope or owner, which "
+				 "is a bug of"
+				 " vtddl; nothing was taken",
+				 store->url);
+	ret_holder[0] = '\0';
+	return store->ops->lease(store, scope, owner, ret_epoch, ret_holder, reterr);
+}
+
+void store_release(struct store *store, const char *scope)
+{
+	store->ops->release(store, scope);
+}
+
+int store_check(struct store *store, char ret[REASON_MAX], struct error *reterr)
+{
+	return store->ops->check(store, ret, reterr);
+}
