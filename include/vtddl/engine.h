@@ -1,0 +1,187 @@
+#pragma once
+/*
+ * engine: drives changes. Events in, requests out; it blocks on nothing.
+ *
+ *	         engine_add()  engine_reply()  engine_advance()
+ *	                 \          |           /
+ *	                  v         v          v
+ *	   record + look --> facts --> rules_next() --> ONE step:
+ *	                                                a store write, or
+ *	                                                an RPC that may be repeated
+ *	                            |
+ *	                            v
+ *	                      engine_next()  -->  drivers: wire, store, vtgate, or the simulator
+ *
+ * A phase moves only on what the shards show, never because a call returned OK. An effect is
+ * preceded by a durable write of its attempt (R1, I12), so a restart is simply "step again".
+ *
+ * The engine knows no socket, file, thread or clock. The loop (engine/loop.h) brings the real
+ * ones; tests bring the fleet model and virtual time, so they run the very code that ships.
+ */
+#include "vtddl/change.h"
+#include "vtddl/observation.h"
+#include "vtddl/rules.h"
+#include "vtddl/store.h"
+#include "vtddl/vtctld.h"
+
+struct engine;
+
+struct engine_config {
+	const char *cluster;
+	const char *actor;	  /* who, for the history: "user@host" or --caller-id */
+	const char *owner;	  /* of the lease: "host:pid:incarnation" */
+	const char *caller_id;	  /* sent with effects; NULL: none */
+	int64_t poll_interval_ms; /* 15,000 */
+	int64_t read_timeout_ms;  /* 5,000 */
+	int64_t effect_timeout_ms; /* 75,000 */
+	bool check_vtgate;	  /* verify asks VTGate too (a REQUEST_PROOF is emitted) */
+	uint64_t seed;		  /* of the jitter */
+	bool read_only;		  /* never writes, never sends an effect: for `wait` and `show` */
+};
+
+enum goal {
+	GOAL_SUBMITTED, /* every shard has the row */
+	GOAL_READY,	/* every shard held and ready, in two looks */
+	GOAL_COMPLETED, /* every shard complete */
+	GOAL_VERIFIED,
+	GOAL_CANCELLED,
+	GOAL_LOOK, /* one observation, nothing else */
+	_GOAL_MAX
+};
+
+/* What a person or pipeline asks for. Give either a statement, or the uuid of a stored change. */
+struct ask {
+	const char *keyspace;
+	const char *ddl;      /* NULL: by uuid */
+	const char *uuid;     /* or a context; must be in the store */
+	bool again;	      /* a new generation of a statement that ended */
+	enum goal goal;
+	bool open_gate;	      /* run, complete: the barrier opens as soon as all are ready */
+	bool take_up;	      /* verify: go on with a stopped change once every shard is complete */
+	int64_t deadline_ms;  /* from now; 0: 6 h for a new change, as stored for an old one */
+	const char *strategy_extras; /* allow-listed flags, one space between; NULL: none */
+};
+
+#define DEADLINE_DEFAULT_MS (6 * 3600 * 1000LL)
+
+/* ---- Requests that the drivers carry out; each is answered by engine_reply() exactly once. ---- */
+
+enum request_kind {
+	REQUEST_RPC,
+	REQUEST_STORE_LEASE,
+	REQUEST_STORE_LIST,
+	REQUEST_STORE_INSERT,
+	REQUEST_STORE_UPDATE,
+	REQUEST_STORE_RELEASE, /* no reply */
+	REQUEST_PROOF,	       /* VTGate: definition, columns, probes */
+	_REQUEST_KIND_MAX
+};
+
+struct request {
+	enum request_kind kind;
+	uint64_t tag;
+	struct arena *arena; /* for the reply's contents; lives until the reply was delivered */
+	struct vtctld_request rpc;   /* REQUEST_RPC; its tag is @tag */
+	const char *scope;	     /* LEASE, RELEASE */
+	struct store_filter filter;  /* LIST */
+	struct change *change;	     /* INSERT, UPDATE: lives until the reply; the driver may set revision */
+	struct store_expect expect;  /* UPDATE */
+	const struct history_entry *entry; /* UPDATE; may be NULL */
+	const char *evidence;	     /* INSERT */
+	const char *table;	     /* PROOF */
+	const char *keyspace;	     /* PROOF */
+};
+
+/* Result of REQUEST_PROOF. */
+struct proof {
+	bool asked;		 /* false: no --vtgate, nothing of this was checked */
+	bool reachable;
+	const char *text;	 /* what went wrong, or "" */
+	const char *definition;	 /* SHOW CREATE TABLE; "" unknown to VTGate */
+	const char *columns;	 /* served by VTGate, "a,b,c" */
+	bool probes_ok;		 /* every --probe answered */
+	bool probes_settled;	 /* p99 is back near what it was, or there are no probes */
+	const char *probe_text;	 /* one line for people; "" */
+};
+
+struct reply {
+	uint64_t tag;
+	enum request_kind kind;
+	struct vtctld_reply rpc;
+	int result;		/* STORE_*: return value of the store call */
+	struct error error;	/* where result is negative */
+	int64_t epoch;		/* LEASE */
+	char holder[ACTOR_MAX + 1]; /* LEASE, STORE_HELD */
+	struct change *changes; /* LIST */
+	size_t change_count;
+	struct proof proof;
+};
+
+/** engine_new() - @config is copied. Times: @now_ms monotonic, @wall_ms wall clock */
+struct engine *engine_new(const struct engine_config *config, int64_t now_ms, int64_t wall_ms);
+struct engine *engine_free(struct engine *engine);
+
+/**
+ * engine_add() - take on a change
+ *
+ * The statement is checked here (ddl_parse) and nothing is emitted if it is refused.
+ *
+ * Return: 0, *ret_id names it in this engine; negative with ERROR_INPUT or ERROR_USAGE.
+ */
+int must_check engine_add(struct engine *engine, const struct ask *ask, unsigned *ret_id, struct error *reterr);
+
+/** engine_advance() - tell the time; timers that are due fire */
+void engine_advance(struct engine *engine, int64_t now_ms, int64_t wall_ms);
+
+/** engine_wake_ms() - monotonic time of the next timer; INT64_MAX: none, only replies are awaited */
+int64_t engine_wake_ms(const struct engine *engine);
+
+/** engine_next() - the next request to carry out. False: none now */
+bool engine_next(struct engine *engine, struct request *ret);
+
+/** engine_reply() - a request's answer. An unknown tag is dropped (a reply that came too late) */
+void engine_reply(struct engine *engine, const struct reply *reply);
+
+/** engine_stop() - no new effect or write from now on; the change goes on in the fleet. Idle once
+ * nothing is in flight. */
+void engine_stop(struct engine *engine);
+bool engine_is_idle(const struct engine *engine);
+
+/* ---- What to show. Everything in a view lives until the next call on the engine. ---- */
+
+struct shard_view {
+	const char *name;
+	const struct shard_look *look;	/* NULL: not looked at yet */
+	bool ready;
+	char reason[REASON_MAX];
+};
+
+struct view {
+	uint64_t serial;	/* grows whenever something below changed */
+	bool ended;		/* the goal is reached, or nothing more will happen without a person */
+	bool goal_reached;
+	enum verdict verdict;	/* once ended */
+	struct error error;	/* ended before a record existed (refused, unreachable): code != 0 */
+	const struct change *change; /* NULL: no record yet */
+	bool recorded;		/* the record is in the store */
+	bool already;		/* the goal was reached before this run began: nothing was sent */
+	bool leader;
+	const char *holder;	/* who drives it, if not us; "" */
+	const struct rule *rule; /* last one that decided; NULL: none yet */
+	const char *reason;	/* one sentence: what it waits for, or why it ended */
+	const char *advice;	/* what to do next; "" */
+	uint32_t facts;
+	struct progress progress;
+	const struct shard_view *shards;
+	size_t shard_count;
+	enum effect in_flight;
+	int64_t next_look_ms;	/* monotonic */
+	/* verify: one line for each thing that was checked, or was not */
+	const char *const *checks;
+	size_t check_count;
+	unsigned effects_sent[_EFFECT_MAX]; /* by this engine */
+	bool write_failed;	/* the store could not be written: no effects */
+};
+
+/** engine_view() - a snapshot of one change */
+const struct view *engine_view(struct engine *engine, unsigned id);
