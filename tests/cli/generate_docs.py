@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Pages of docs/ that the program prints itself. `VTDDL_BUILD=build tests/cli/generate_docs.py` writes
+them; test_docs.py compares them with what the program prints now."""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("VTDDL_BUILD", "build"))
+
+
+def output(*words):
+    return subprocess.run([str(BUILD / "vtddl"), *words], check=True, stdout=subprocess.PIPE, encoding="utf-8",
+                          env={"HOME": "/nonexistent", "PATH": os.environ["PATH"]}).stdout
+
+
+def commands(*path):
+    """Every command and sub-command below @path, as tuples of words, from the help itself."""
+    text = output("help", *path) if path else output("--help")
+    found = re.search(r"^commands:\n((?:  .*\n)+)", text, re.MULTILINE)
+    for line in found.group(1).splitlines() if found else []:
+        name = line.split()[0]
+        yield (*path, name)
+        yield from commands(*path, name)
+
+
+def cli_page():
+    parts = ["# The command line\n\nThis page is the output of `--help`, made by tests/cli/generate_docs.py.\n",
+             "\n## vtddl\n\n```text\n" + output("--help") + "```\n"]
+    for words in commands():
+        parts.append("\n## vtddl " + " ".join(words) + "\n\n```text\n" + output("help", *words) + "```\n")
+    return "".join(parts)
+
+
+def exit_codes_page():
+    lines = output("help", "exit-codes").splitlines()
+    starts = [lines[0].index(word) for word in ("CODE", "NAME", "MEANING", "A PIPELINE")]
+    rows = [[line[a:b].strip() for a, b in zip(starts, [*starts[1:], None])] for line in lines[1:]]
+    table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return ("# Exit codes\n\nThe same table as `vtddl help exit-codes`; the code is also `exit_code` in the JSON of "
+            "every command,\nand the name its `verdict`. The codes are stable.\n\n"
+            "| code | name | meaning | a pipeline should |\n|---|---|---|---|\n" + table + "\n")
+
+
+def rules_page():
+    return output("rules", "--format", "markdown")
+
+
+PAGES = {"docs/cli.md": cli_page, "docs/exit-codes.md": exit_codes_page, "docs/rules.md": rules_page}
+
+if __name__ == "__main__":
+    for name, make in PAGES.items():
+        (ROOT / name).write_text(make(), encoding="utf-8")
+        print(name, file=sys.stderr)

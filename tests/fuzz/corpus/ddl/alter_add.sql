@@ -1,0 +1,1 @@
+alter table t add column c int not null default 0 comment 'it''s \' x' after `b``c`, drop index i

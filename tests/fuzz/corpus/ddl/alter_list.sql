@@ -1,0 +1,1 @@
+ALTER TABLE `t` ADD (a varchar(10) default "x,y", key k (a desc), constraint u unique key (b));

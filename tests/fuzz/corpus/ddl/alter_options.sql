@@ -1,0 +1,1 @@
+alter table t engine = InnoDB, algorithm=copy, lock = none, default charset utf8mb4 collate utf8mb4_bin

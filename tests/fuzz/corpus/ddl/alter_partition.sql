@@ -1,0 +1,1 @@
+alter table t add column a int partition by range (a) (partition p values less than (1e3), partition q values less than maxvalue)

@@ -1,0 +1,1 @@
+alter table t rename column a to b, rename index i to j, change c d bigint, modify e json

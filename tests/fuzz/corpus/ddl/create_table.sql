@@ -1,0 +1,1 @@
+create table if not exists t (id bigint unsigned auto_increment primary key, a enum('x','y') charset ascii, g int as (a + .5 - -1) stored, fulltext key f (a) with parser ngram, check (a <> 0x1f)) engine=InnoDB comment='x'

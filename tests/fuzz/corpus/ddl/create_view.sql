@@ -1,0 +1,1 @@
+create or replace algorithm = merge definer=`root`@`%` sql security invoker view v (a, b) as select t.a->>'$.x', count(*) from t where a >= 1 and b <=> @@x or c := 2 with check option

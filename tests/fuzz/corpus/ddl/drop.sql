@@ -1,0 +1,4 @@
+-- why
+# and
+drop /* this */ table if exists `t` cascade -- done
+; 

@@ -1,0 +1,1 @@
+alter /*vt+ X */ table t add c int /*! x */ /*+ y */ --z

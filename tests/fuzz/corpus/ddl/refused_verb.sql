@@ -1,0 +1,1 @@
+alter vitess_migration '00000000_0000_0000_0000_000000000000' complete

@@ -1,0 +1,1 @@
+alter table `größe` add column `é` int comment '💩'

@@ -1,0 +1,82 @@
+"""SIGINT and SIGTERM while every shard is held: the change goes on, and the very same command goes on with it."""
+
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import ALTER, assert_done_once, read_until
+
+HELD = [{"do": "hold_copy", "shard": "80-", "at_ms": 0}]
+GO_ON = [{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}]
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_it_says_that_the_change_goes_on_and_how_to_resume(sim, vtddl, number, code):
+    fleet = sim(script=HELD, scale=20)
+    program = vtddl(fleet)
+    # a statement that needs quoting in a shell
+    statement = "alter table orders add column memo varchar(64) default 'it''s $HOME; \"x\"'"
+    run = program.start("run", "commerce", "--sql", statement)
+    read_until(run, "phase submitted")
+    began = time.monotonic()
+    run.send_signal(number)
+    out, err = run.communicate(timeout=30)
+    assert (run.returncode, out) == (code, ""), err
+    assert time.monotonic() - began < 11
+    assert re.search(r"^vtddl: interrupted; the change [0-9a-f_]{36} of keyspace commerce \(phase submitted\) keeps "
+                     r"running in the fleet", err, re.M), err
+    assert fleet.journal("CompleteSchemaMigration", "CancelSchemaMigration") == []
+    fleet.reload(GO_ON)
+    printed = re.search(r"to go on: (vtddl run .*)", err).group(1)
+    path = program.program.rsplit("/", 1)[0] + ":/usr/bin:/bin"
+    got = subprocess.run(["sh", "-c", printed], env={**program.env, "PATH": path}, cwd=program.home, timeout=60,
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
+    assert got.returncode == 0, got.stdout + got.stderr
+    assert_done_once(fleet, program)
+
+
+def test_a_second_signal_ends_it_at_once(sim, vtddl):
+    fleet = sim(script=[{"on": "ApplySchema", "when": "after", "drop": True}], scale=20)
+    program = vtddl(fleet)
+    run = program.start("run", "commerce", "--sql", ALTER)
+    read_until(run, "phase submitting")
+    time.sleep(0.5)
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert run.poll() is None, "it waits for its effect"
+    began = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=10)
+    assert run.returncode == 130 and time.monotonic() - began < 1
+    assert program.run("run", "commerce", "--sql", ALTER, "--effect-timeout", "2s").returncode == 0
+    assert_done_once(fleet, program)
+
+
+def test_a_signal_before_anything_was_sent_says_so(sim, vtddl):
+    fleet = sim(scale=20)
+    program = vtddl(fleet)
+    fleet.process.send_signal(signal.SIGSTOP)
+    run = program.start("run", "commerce", "--sql", ALTER, "--read-timeout", "20s")
+    time.sleep(1)
+    run.send_signal(signal.SIGTERM)
+    _, err = run.communicate(timeout=30)
+    fleet.process.send_signal(signal.SIGCONT)
+    assert run.returncode == 143 and "before the change was written down; nothing was sent" in err, err
+    assert fleet.effects() == []
+
+
+def test_hangup_and_a_closed_terminal_are_not_the_end_of_the_change(sim, vtddl):
+    """Without a handler SIGHUP kills, which is kill -9 to us: the next run goes on."""
+    fleet = sim(script=HELD, scale=20)
+    program = vtddl(fleet)
+    run = program.start("run", "commerce", "--sql", ALTER)
+    read_until(run, "phase submitted")
+    run.send_signal(signal.SIGHUP)
+    run.communicate(timeout=30)
+    assert run.returncode != 0
+    fleet.reload(GO_ON)
+    assert program.run("run", "commerce", "--sql", ALTER).returncode == 0
+    assert_done_once(fleet, program)

@@ -1,0 +1,81 @@
+"""Two processes on one store and one fleet: one drives, the other follows; and takes over when the first is killed."""
+
+import re
+import signal
+
+from harness import ALTER, assert_done_once, read_until, wait_until
+
+HELD = [{"do": "hold_copy", "shard": "80-", "at_ms": 0}]
+GO_ON = [{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}]
+
+
+def test_two_at_once_are_one_change(sim, vtddl):
+    fleet = sim(scale=20)
+    program = vtddl(fleet)
+    runs = [program.start("run", "commerce", "--sql", ALTER) for _ in range(2)]
+    outputs = [run.communicate(timeout=60) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], outputs
+    assert sum("another process drives this keyspace" in err for _, err in outputs) <= 1
+    assert len(fleet.journal("ApplySchema")) == 1 and len(fleet.journal("CompleteSchemaMigration")) == 1
+    assert_done_once(fleet, program)
+
+
+def test_a_follower_says_who_drives_and_takes_over_when_it_is_killed(sim, vtddl):
+    fleet = sim(script=HELD, scale=20)
+    program = vtddl(fleet)
+    driver = program.start("run", "commerce", "--sql", ALTER)
+    read_until(driver, "phase submitted")
+    follower = program.start("run", "commerce", "--sql", ALTER)
+    said = read_until(follower, "another process drives this keyspace")
+    assert re.search(rf":{driver.pid}:", said), "the follower does not name the driver"
+    driver.send_signal(signal.SIGKILL)
+    assert driver.wait(10) == -9
+    fleet.reload(GO_ON)
+    out, err = follower.communicate(timeout=90)
+    driver.communicate()
+    assert follower.returncode == 0, out + err
+    assert len(fleet.journal("ApplySchema")) == 1
+    assert_done_once(fleet, program)
+
+
+def test_a_paused_driver_that_wakes_up_late_does_nothing_twice(sim, vtddl):
+    """SIGSTOP keeps the kernel's lock, so nobody takes over; SIGCONT goes on with what the fleet shows then."""
+    fleet = sim(script=HELD, scale=20)
+    program = vtddl(fleet)
+    driver = program.start("run", "commerce", "--sql", ALTER)
+    read_until(driver, "phase submitted")
+    driver.send_signal(signal.SIGSTOP)
+    fleet.reload(GO_ON)
+    follower = program.start("run", "commerce", "--sql", ALTER)
+    read_until(follower, "another process drives this keyspace")
+    assert fleet.journal("CompleteSchemaMigration") == []
+    driver.send_signal(signal.SIGCONT)
+    assert driver.communicate(timeout=60) is not None and follower.communicate(timeout=60) is not None
+    assert (driver.returncode, follower.returncode) == (0, 0)
+    assert_done_once(fleet, program)
+
+
+def test_two_stores_are_still_one_change(sim, vtddl):
+    """A runner that lost its store, or never had the other's: the names are the same, so the fleet has it once."""
+    fleet = sim(scale=20)
+    program = vtddl(fleet)
+    runs = [program.start("run", "commerce", "--sql", ALTER, "--store", f"sqlite:{program.home}/{name}.db")
+            for name in ("one", "two")]
+    outputs = [run.communicate(timeout=90) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], outputs
+    assert len({call["request"]["uuid"] for call in fleet.effects()}) == 1
+    assert fleet.done("ApplySchema") == fleet.done("CompleteSchemaMigration") == {"-80": 1, "80-": 1}
+
+
+def test_another_change_on_the_same_table_waits(sim, vtddl):
+    fleet = sim(script=HELD, scale=20)
+    program = vtddl(fleet)
+    first = program.start("run", "commerce", "--sql", ALTER)
+    read_until(first, "phase submitted")
+    got = program.run("run", "commerce", "--sql", "alter table orders add column other int")
+    assert got.returncode == 5, got.stdout + got.stderr
+    assert len(fleet.journal("ApplySchema")) == 1
+    fleet.reload(GO_ON)
+    assert wait_until(lambda: first.poll() is not None, "the first ends", 60)
+    first.communicate()
+    assert first.returncode == 0
