@@ -1,0 +1,37 @@
+# Debian packages, installed only where they are missing. Sourced by the tools; needs root or sudo.
+# shellcheck shell=bash
+
+BUILD_PACKAGES="build-essential bc meson ninja-build pkg-config libgrpc-dev libprotobuf-c-dev protobuf-c-compiler
+	protobuf-compiler libsqlite3-dev default-libmysqlclient-dev libjansson-dev libinih-dev libssl-dev"
+TEST_PACKAGES="libcmocka-dev python3 python3-pytest python3-protobuf clang shellcheck openssl strace valgrind git"
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# install_packages PACKAGE...
+install_packages() {
+	local package missing=()
+
+	for package in "$@"; do
+		[ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
+			missing+=("$package")
+	done
+	[ ${#missing[@]} -eq 0 ] && return 0
+	echo "installing ${missing[*]}"
+	as_root apt-get update -qq >/dev/null
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+# build_tree FOLDER [MESON OPTION...]: configure once, then build what changed
+build_tree() {
+	local folder=$1
+
+	shift
+	[ -f "$folder/build.ninja" ] || meson setup "$folder" "$@" >"$folder.log" 2>&1 || {
+		cat "$folder.log"
+		return 1
+	}
+	rm -f "$folder.log"
+	ninja -C "$folder" --quiet
+}
