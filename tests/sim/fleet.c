@@ -14,7 +14,7 @@
 #define MINUTE_MS 60000
 
 static const char orders[] =
-    "CREATE TABLE orders (id bigint, customer_id bigint, note varchar(64), PRIMARY KEY (id))";
+	"CREATE TABLE orders (id bigint, customer_id bigint, note varchar(64), PRIMARY KEY (id))";
 
 /* ---- Small help ---- */
 
@@ -85,7 +85,7 @@ struct tablet *tablet_new(struct fleet *fleet, struct shard *shard)
 {
 	struct tablet *tablet = arena_alloc(&fleet->memory, sizeof(*tablet));
 
-	tablet->alias = (struct tablet_alias){.cell = "zone1"};
+	tablet->alias = (struct tablet_alias){ .cell = "zone1" };
 	tablet->alias.uid = shard->tablets != NULL ? shard->tablets->alias.uid + 1
 						   : (uint32_t)(UID_FIRST + UID_STEP * shard->number);
 	tablet->type = TABLET_PRIMARY;
@@ -99,7 +99,7 @@ static void schema_load(struct fleet *fleet, struct schema *schema, const char *
 {
 	while (text != NULL && *text != '\0') {
 		size_t length = strcspn(text, ";");
-		struct mysql_error error = {0};
+		struct mysql_error error = { 0 };
 		struct statement statement;
 
 		statement_parse(&fleet->memory, arena_memdup(&fleet->memory, text, length), &statement);
@@ -150,7 +150,7 @@ struct fleet *fleet_new(const struct fleet_config *config)
 	fleet->seed = config->seed;
 	fleet->wall_ms = config->wall_ms;
 	fleet->vtctld_is_up = true;
-	fleet->lock = (struct keyspace_lock){.taken_ms = NEVER, .free_ms = NEVER};
+	fleet->lock = (struct keyspace_lock){ .taken_ms = NEVER, .free_ms = NEVER };
 	for (size_t i = 0; i < config->shard_count; i++)
 		(void)fleet_add_shard(fleet, config->shards[i], true);
 	return fleet;
@@ -204,7 +204,10 @@ static int64_t event_next_ms(const struct fleet *fleet)
 
 int64_t fleet_next_ms(const struct fleet *fleet)
 {
-	return fleet->reply_count > fleet->reply_first ? fleet->now_ms : event_next_ms(fleet);
+	int64_t next = event_next_ms(fleet);
+
+	/* What a tablet was late for when it was paused is due at once. */
+	return fleet->reply_count > fleet->reply_first || next < fleet->now_ms ? fleet->now_ms : next;
 }
 
 /* Everything that is due now. Shards first: what a shard did at this moment, an answer shows. */

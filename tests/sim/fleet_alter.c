@@ -66,8 +66,10 @@ static const char *cased(struct arena *arena, const char *text, int (*change)(in
 /* What MySQL prints for a type: lower case, no words of old. */
 static size_t type_read(struct alter *a, size_t at, struct strbuf *buf, bool *ret_is_blob)
 {
-	static const char *const shown[][2] = {
-	    {"integer", "int"}, {"bool", "tinyint(1)"}, {"boolean", "tinyint(1)"}, {"numeric", "decimal"}};
+	static const char *const shown[][2] = { { "integer", "int" },
+						{ "bool", "tinyint(1)" },
+						{ "boolean", "tinyint(1)" },
+						{ "numeric", "decimal" } };
 	const char *type = cased(a->arena, a->tokens[at].text, tolower);
 	size_t end;
 
@@ -164,11 +166,11 @@ static size_t attribute_read(struct alter *a, size_t at, struct column *column, 
 /* "name type attributes" in [at, end), as SHOW CREATE TABLE prints it. */
 static bool column_read(struct alter *a, size_t at, size_t end, struct column *ret)
 {
-	struct attributes attributes = {0};
+	struct attributes attributes = { 0 };
 	struct strbuf buf;
 	bool is_blob;
 
-	*ret = (struct column){0};
+	*ret = (struct column){ 0 };
 	if (at + 1 >= end)
 		return mysql_fail(a->arena, a->err, 1064, a->tokens[at].text, "");
 	strbuf_init(&buf, LINE_MAX_BYTES);
@@ -248,7 +250,7 @@ static bool key_add(struct alter *a, const char *kind, const char *name, size_t 
 	bool is_primary = strcmp(kind, "PRIMARY KEY") == 0, ok;
 	const char *first = NULL;
 	struct strbuf columns;
-	struct schema_line line = {.is_unique = strcmp(kind, "UNIQUE KEY") == 0};
+	struct schema_line line = { .is_unique = strcmp(kind, "UNIQUE KEY") == 0 };
 
 	if (open >= end || !sql_is(&a->tokens[open], "("))
 		return mysql_fail(a->arena, a->err, 1064, a->tokens[open].text, "");
@@ -282,9 +284,11 @@ static bool key_read(struct alter *a, size_t at, size_t end, bool *ret_ok)
 {
 	static const struct {
 		const char *word, *kind;
-	} kinds[] = {{"primary", "PRIMARY KEY"}, {"unique", "UNIQUE KEY"}, {"fulltext", "FULLTEXT KEY"},
-		     {"spatial", "SPATIAL KEY"}, {"key", "KEY"},	   {"index", "KEY"}};
-	static const char *const noise[] = {"key", "index", NULL};
+	} kinds[] = {
+		{ "primary", "PRIMARY KEY" }, { "unique", "UNIQUE KEY" }, { "fulltext", "FULLTEXT KEY" },
+		{ "spatial", "SPATIAL KEY" }, { "key", "KEY" },		  { "index", "KEY" }
+	};
+	static const char *const noise[] = { "key", "index", NULL };
 	const char *kind = NULL, *name = NULL;
 
 	if (sql_is(&a->tokens[at], "constraint"))
@@ -314,18 +318,19 @@ static bool column_keys(struct alter *a, const struct column *column)
 	if (column->is_primary) {
 		if (line_find(a->table->keys, count, "PRIMARY") != NOT_FOUND)
 			return mysql_fail(a->arena, a->err, 1061, "PRIMARY", "");
-		line_insert(a->table->keys, &a->table->key_count, 0,
-			    (struct schema_line){.name = "PRIMARY",
-						 .text = arena_printf(a->arena, "PRIMARY KEY (`%s`)", text)});
+		line_insert(
+			a->table->keys, &a->table->key_count, 0,
+			(struct schema_line){ .name = "PRIMARY",
+					      .text = arena_printf(a->arena, "PRIMARY KEY (`%s`)", text) });
 	}
 	if (column->is_unique) {
 		size_t at = line_find(a->table->keys, a->table->key_count, "PRIMARY") == 0 ? 1 : 0;
 
 		line_insert(a->table->keys, &a->table->key_count, at,
 			    (struct schema_line){
-				.name = text,
-				.is_unique = true,
-				.text = arena_printf(a->arena, "UNIQUE KEY `%s` (`%s`)", text, text)});
+				    .name = text,
+				    .is_unique = true,
+				    .text = arena_printf(a->arena, "UNIQUE KEY `%s` (`%s`)", text, text) });
 	}
 	return true;
 }
@@ -372,7 +377,7 @@ static bool column_replace(struct alter *a, const char *old, size_t at, size_t e
 
 static bool clause_add(struct alter *a, size_t at, size_t end)
 {
-	static const char *const noise[] = {"column", NULL};
+	static const char *const noise[] = { "column", NULL };
 	bool ok;
 
 	if (key_read(a, at, end, &ok))
@@ -388,7 +393,7 @@ static bool clause_add(struct alter *a, size_t at, size_t end)
 
 static bool clause_drop(struct alter *a, size_t at, size_t end)
 {
-	static const char *const noise[] = {"column", NULL};
+	static const char *const noise[] = { "column", NULL };
 	bool is_key = sql_is(&a->tokens[at], "index") || sql_is(&a->tokens[at], "key") ||
 		      sql_is(&a->tokens[at], "primary");
 	struct schema_line *lines = is_key ? a->table->keys : a->table->columns;
@@ -409,7 +414,7 @@ static bool clause_drop(struct alter *a, size_t at, size_t end)
 
 static bool clause_modify(struct alter *a, size_t at, size_t end)
 {
-	static const char *const noise[] = {"column", NULL};
+	static const char *const noise[] = { "column", NULL };
 
 	at = skip_words(a->tokens, at, noise);
 	return column_replace(a, a->tokens[at].text, at, end);
@@ -417,7 +422,7 @@ static bool clause_modify(struct alter *a, size_t at, size_t end)
 
 static bool clause_change(struct alter *a, size_t at, size_t end)
 {
-	static const char *const noise[] = {"column", NULL};
+	static const char *const noise[] = { "column", NULL };
 
 	at = skip_words(a->tokens, at, noise);
 	return column_replace(a, a->tokens[at].text, at + 1, end);
@@ -473,9 +478,11 @@ static bool clause_apply(struct alter *a, size_t at, size_t end)
 		bool (*apply)(struct alter *, size_t, size_t);
 		size_t skip;
 	} clauses[] = {
-	    {"add", clause_add, 1},	  {"drop", clause_drop, 1},	 {"modify", clause_modify, 1},
-	    {"change", clause_change, 1}, {"rename", clause_rename, 1},	 {"engine", clause_none, 0},
-	    {"force", clause_none, 0},	  {"algorithm", clause_none, 0}, {"lock", clause_none, 0},
+		{ "add", clause_add, 1 },	{ "drop", clause_drop, 1 },
+		{ "modify", clause_modify, 1 }, { "change", clause_change, 1 },
+		{ "rename", clause_rename, 1 }, { "engine", clause_none, 0 },
+		{ "force", clause_none, 0 },	{ "algorithm", clause_none, 0 },
+		{ "lock", clause_none, 0 },
 	};
 
 	if (at == end)
@@ -489,7 +496,7 @@ static bool clause_apply(struct alter *a, size_t at, size_t end)
 bool table_alter(struct arena *arena, struct schema_table *table, const struct statement *statement,
 		 struct mysql_error *reterr)
 {
-	struct alter a = {arena, table, statement->tokens, reterr};
+	struct alter a = { arena, table, statement->tokens, reterr };
 
 	for (size_t at = statement->body; at < statement->count; at = clause_end(a.tokens, at) + 1)
 		if (!clause_apply(&a, at, clause_end(a.tokens, at)))
@@ -500,7 +507,7 @@ bool table_alter(struct arena *arena, struct schema_table *table, const struct s
 bool table_create(struct arena *arena, struct schema_table *table, const struct statement *statement,
 		  struct mysql_error *reterr)
 {
-	struct alter a = {arena, table, statement->tokens, reterr};
+	struct alter a = { arena, table, statement->tokens, reterr };
 	size_t at = statement->body, end;
 	bool ok = true;
 

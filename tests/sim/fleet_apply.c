@@ -11,11 +11,11 @@
 /* ---- Strategy ---- */
 
 static const char *const strategy_flags[] = {
-    "postpone-completion", "postpone-launch",  "singleton",	      "singleton-context",
-    "singleton-table",	   "allow-concurrent", "in-order-completion", "prefer-instant-ddl",
-    "fast-range-rotation", "declarative",      "allow-zero-in-date",  "unsafe-allow-foreign-keys",
-    "analyze-table",	   "skip-topo",	       "cut-over-threshold=", "force-cut-over-after=",
-    "retain-artifacts=",
+	"postpone-completion", "postpone-launch",  "singleton",		  "singleton-context",
+	"singleton-table",     "allow-concurrent", "in-order-completion", "prefer-instant-ddl",
+	"fast-range-rotation", "declarative",	   "allow-zero-in-date",  "unsafe-allow-foreign-keys",
+	"analyze-table",       "skip-topo",	   "cut-over-threshold=", "force-cut-over-after=",
+	"retain-artifacts=",
 };
 
 static bool flag_is_known(const char *flag, size_t length)
@@ -39,11 +39,11 @@ static const char *strategy_read(struct call *call)
 		const char *name;
 		bool is_direct;
 		int number;
-	} strategies[] = {{"", true, 3},
-			  {"direct", true, 3},
-			  {"vitess", false, 0},
-			  {"online", false, 0},
-			  {"mysql", false, 4}};
+	} strategies[] = { { "", true, 3 },
+			   { "direct", true, 3 },
+			   { "vitess", false, 0 },
+			   { "online", false, 0 },
+			   { "mysql", false, 4 } };
 	const char *text = call->request.strategy != NULL ? call->request.strategy : "";
 	size_t length = strcspn(text, " \t"), i = 0, count = sizeof(strategies) / sizeof(strategies[0]);
 
@@ -88,13 +88,13 @@ static const struct {
 	const char *words[2];
 	enum control_verb verb;
 } controls[] = {
-    {{"complete"}, CONTROL_COMPLETE},
-    {{"cancel"}, CONTROL_CANCEL},
-    {{"retry"}, CONTROL_RETRY},
-    {{"launch"}, CONTROL_LAUNCH},
-    {{"cleanup"}, CONTROL_CLEANUP},
-    {{"force_cutover"}, CONTROL_FORCE_CUTOVER},
-    {{"postpone", "complete"}, CONTROL_POSTPONE},
+	{ { "complete" }, CONTROL_COMPLETE },
+	{ { "cancel" }, CONTROL_CANCEL },
+	{ { "retry" }, CONTROL_RETRY },
+	{ { "launch" }, CONTROL_LAUNCH },
+	{ { "cleanup" }, CONTROL_CLEANUP },
+	{ { "force_cutover" }, CONTROL_FORCE_CUTOVER },
+	{ { "postpone", "complete" }, CONTROL_POSTPONE },
 };
 
 /* alter vitess_migration ['uuid'] verb [all] [vitess_shards '...'] */
@@ -102,7 +102,7 @@ static const char *control_read(struct call *call)
 {
 	const struct sql_token *t = &call->statement.tokens[call->statement.body];
 
-	call->control = (struct control){.uuid = "all"};
+	call->control = (struct control){ .uuid = "all" };
 	if (t->kind == SQL_STRING)
 		call->control.uuid = (t++)->text;
 	for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
@@ -132,11 +132,11 @@ static const char *statement_check(struct fleet *fleet, struct call *call)
 	case STATEMENT_OTHER:
 		call->is_direct = true;
 		return fleet->shard_count == 1
-			   ? NULL
-			   : arena_printf(&call->memory,
-					  "non-ddl statements can only be executed for single "
-					  "shard keyspaces: %s",
-					  call->request.sql);
+			       ? NULL
+			       : arena_printf(&call->memory,
+					      "non-ddl statements can only be executed for single "
+					      "shard keyspaces: %s",
+					      call->request.sql);
 	case STATEMENT_ALTER_MIGRATION:
 		return control_read(call);
 	case STATEMENT_REVERT:
@@ -161,7 +161,7 @@ static void names_fill(struct fleet *fleet, struct call *call)
 		request->uuid = arena_printf(&call->memory, "%08x_5140_11f0_8000_%012llx", chance, number);
 	if (request->context == NULL || *request->context == '\0')
 		request->context =
-		    arena_printf(&call->memory, "vtctl:%08x-5140-11f0-8000-%012llx", ~chance, number);
+			arena_printf(&call->memory, "vtctl:%08x-5140-11f0-8000-%012llx", ~chance, number);
 }
 
 const char *apply_prepare(struct fleet *fleet, struct call *call)
@@ -267,7 +267,8 @@ static void result_shards(const struct fleet *fleet, struct strbuf *buf, const s
 static const char *control_text(struct call *call)
 {
 	static const char *const names[_CONTROL_MAX] = {
-	    [CONTROL_COMPLETE] = "complete", [CONTROL_CANCEL] = "cancel"};
+		[CONTROL_COMPLETE] = "complete", [CONTROL_CANCEL] = "cancel"
+	};
 
 	if (call->request.method == VTCTLD_APPLY_SCHEMA)
 		return call->request.sql;

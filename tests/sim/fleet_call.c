@@ -95,11 +95,11 @@ static bool lock_has_earlier_waiter(const struct fleet *fleet, const struct call
 static enum vtctld_outcome outcome_of(int code)
 {
 	static const enum vtctld_outcome outcomes[17] = {
-	    [0] = VTCTLD_DONE,	   [1] = VTCTLD_UNKNOWN,  [2] = VTCTLD_UNKNOWN,	 [3] = VTCTLD_REFUSED,
-	    [4] = VTCTLD_UNKNOWN,  [5] = VTCTLD_UNKNOWN,  [6] = VTCTLD_UNKNOWN,	 [7] = VTCTLD_REFUSED,
-	    [8] = VTCTLD_UNKNOWN,  [9] = VTCTLD_UNKNOWN,  [10] = VTCTLD_UNKNOWN, [11] = VTCTLD_UNKNOWN,
-	    [12] = VTCTLD_REFUSED, [13] = VTCTLD_UNKNOWN, [14] = VTCTLD_UNKNOWN, [15] = VTCTLD_UNKNOWN,
-	    [16] = VTCTLD_REFUSED,
+		[0] = VTCTLD_DONE,     [1] = VTCTLD_UNKNOWN,  [2] = VTCTLD_UNKNOWN,  [3] = VTCTLD_REFUSED,
+		[4] = VTCTLD_UNKNOWN,  [5] = VTCTLD_UNKNOWN,  [6] = VTCTLD_UNKNOWN,  [7] = VTCTLD_REFUSED,
+		[8] = VTCTLD_UNKNOWN,  [9] = VTCTLD_UNKNOWN,  [10] = VTCTLD_UNKNOWN, [11] = VTCTLD_UNKNOWN,
+		[12] = VTCTLD_REFUSED, [13] = VTCTLD_UNKNOWN, [14] = VTCTLD_UNKNOWN, [15] = VTCTLD_UNKNOWN,
+		[16] = VTCTLD_REFUSED,
 	};
 
 	return code >= 0 && code < 17 ? outcomes[code] : VTCTLD_UNKNOWN;
@@ -139,8 +139,8 @@ void call_end(struct fleet *fleet, struct call *call, int code, const char *text
 			code = call->fault.code;
 			text = call->fault.text != NULL ? call->fault.text
 			       : code == CODE_UNKNOWN && call->leg_count > 0
-				   ? apply_result_text(fleet, call, "")
-				   : fault_text(code);
+				       ? apply_result_text(fleet, call, "")
+				       : fault_text(code);
 		}
 		at_ms = call->fault.drop ? NEVER : at_ms + call->fault.delay_ms;
 	}
@@ -149,17 +149,17 @@ void call_end(struct fleet *fleet, struct call *call, int code, const char *text
 
 static void call_deliver(struct fleet *fleet, struct call *call)
 {
-	struct fleet_journal_entry entry = {.at_ms = call->arrived_ms,
-					    .ended_ms = fleet->now_ms,
-					    .request = &call->request,
-					    .code = call->reply.code,
-					    .text = call->reply.text,
-					    .done = call->done};
+	struct fleet_journal_entry entry = { .at_ms = call->arrived_ms,
+					     .ended_ms = fleet->now_ms,
+					     .request = &call->request,
+					     .code = call->reply.code,
+					     .text = call->reply.text,
+					     .done = call->done };
 
 	if (fleet->journal != NULL)
 		fleet->journal(fleet->journal_user, &entry);
-	fleet->replies =
-	    array_grow(fleet->replies, fleet->reply_count, &fleet->reply_capacity, sizeof(*fleet->replies));
+	fleet->replies = array_grow(fleet->replies, fleet->reply_count, &fleet->reply_capacity,
+				    sizeof(*fleet->replies));
 	fleet->replies[fleet->reply_count++] = call->reply;
 }
 
@@ -191,12 +191,12 @@ void fleet_abandon(struct fleet *fleet, uint64_t tag)
 	lock_release(fleet, call, LOCK_NOTICE_MS);
 	call_collect_done(call);
 	if (fleet->journal != NULL) {
-		struct fleet_journal_entry entry = {.at_ms = call->arrived_ms,
-						    .ended_ms = fleet->now_ms,
-						    .request = &call->request,
-						    .code = CODE_CANCELLED,
-						    .text = "the client went away",
-						    .done = call->done};
+		struct fleet_journal_entry entry = { .at_ms = call->arrived_ms,
+						     .ended_ms = fleet->now_ms,
+						     .request = &call->request,
+						     .code = CODE_CANCELLED,
+						     .text = "the client went away",
+						     .done = call->done };
 
 		fleet->journal(fleet->journal_user, &entry);
 	}
@@ -321,7 +321,7 @@ static void call_lock(struct fleet *fleet, struct call *call)
 			call->wake_ms = least(free_ms > fleet->now_ms ? free_ms : fleet->now_ms + 1, last_ms);
 		return;
 	}
-	fleet->lock = (struct keyspace_lock){.holder = call, .taken_ms = fleet->now_ms, .free_ms = NEVER};
+	fleet->lock = (struct keyspace_lock){ .holder = call, .taken_ms = fleet->now_ms, .free_ms = NEVER };
 	call->state = CALL_LEGS; /* no longer a waiter */
 	lock_wake_waiters(fleet);
 	refusal = apply_execute_error(call);

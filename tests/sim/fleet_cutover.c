@@ -12,15 +12,15 @@ static const struct stage {
 	bool has_position;
 	int64_t at_ms; /* from the start, in an attempt of NOMINAL_MS */
 } stages[STAGE_COUNT] = {
-    {"waiting for post-sentry pos", true, 0},
-    {"graceful wait for buffering", false, 1000},
-    {"locking tables", false, 2000},
-    {"waiting for post-lock pos", true, 2400},
-    {"stopping vreplication", false, 2600},
-    {"waiting for RENAME to complete", false, 2950}, /* the table is the new one from here on */
+	{ "waiting for post-sentry pos", true, 0 },
+	{ "graceful wait for buffering", false, 1000 },
+	{ "locking tables", false, 2000 },
+	{ "waiting for post-lock pos", true, 2400 },
+	{ "stopping vreplication", false, 2600 },
+	{ "waiting for RENAME to complete", false, 2950 }, /* the table is the new one from here on */
 };
 
-static const int64_t backoff_ms[] = {0, 60000, 5 * 60000, 10 * 60000, 30 * 60000};
+static const int64_t backoff_ms[] = { 0, 60000, 5 * 60000, 10 * 60000, 30 * 60000 };
 
 bool cutover_may_start(const struct fleet *fleet, const struct row *row)
 {
@@ -40,7 +40,7 @@ void cutover_start(struct fleet *fleet, struct shard *shard, struct row *row)
 {
 	struct cutover *cutover = &shard->cutover;
 
-	*cutover = (struct cutover){.row = row, .started_ms = fleet->now_ms + START_MS};
+	*cutover = (struct cutover){ .row = row, .started_ms = fleet->now_ms + START_MS };
 	cutover->step_ms = cutover->started_ms;
 	/* Shards of one migration are released together: the same duration, but for some milliseconds. */
 	cutover->duration_ms = fleet_spread(fleet, 0, row->now.uuid, 2600, 3200) +
@@ -56,7 +56,7 @@ void cutover_interrupt(struct shard *shard)
 	/* The stream is stopped and nobody starts it again: the table is new, the row says running. */
 	if (row != NULL && shard->cutover.stage > STAGE_STOPPED && row->now.status == MIGRATION_RUNNING)
 		row->is_frozen = true;
-	shard->cutover = (struct cutover){.step_ms = NEVER};
+	shard->cutover = (struct cutover){ .step_ms = NEVER };
 }
 
 static void cutover_give_up(struct fleet *fleet, struct shard *shard)
@@ -64,10 +64,10 @@ static void cutover_give_up(struct fleet *fleet, struct shard *shard)
 	struct row *row = shard->cutover.row;
 
 	row->now.message =
-	    "failed locking tables: (errno 3024) (sqlstate HY000): Query execution was interrupted, "
-	    "maximum statement execution time exceeded, elapsed time: 10.001s, killing query ID 4711";
+		"failed locking tables: (errno 3024) (sqlstate HY000): Query execution was interrupted, "
+		"maximum statement execution time exceeded, elapsed time: 10.001s, killing query ID 4711";
 	row->now.stage = "re-enabling writes";
-	shard->cutover = (struct cutover){.step_ms = NEVER};
+	shard->cutover = (struct cutover){ .step_ms = NEVER };
 	fleet_poke(fleet);
 }
 
@@ -76,7 +76,7 @@ static void cutover_finish(struct fleet *fleet, struct shard *shard)
 	struct row *row = shard->cutover.row;
 
 	row->now.stage = "re-enabling writes";
-	shard->cutover = (struct cutover){.step_ms = NEVER};
+	shard->cutover = (struct cutover){ .step_ms = NEVER };
 	row_end(fleet, shard, row, MIGRATION_COMPLETE, NULL);
 	fleet_poke(fleet);
 }
@@ -89,7 +89,7 @@ static bool cutover_waits(struct fleet *fleet, struct shard *shard)
 	if (!shard->is_blocked || cutover->row->is_forced) {
 		if (cutover->waits_for_lock) /* free at last: the rest takes its usual time from now */
 			cutover->started_ms =
-			    fleet->now_ms - stages[STAGE_LOCK].at_ms * cutover->duration_ms / NOMINAL_MS;
+				fleet->now_ms - stages[STAGE_LOCK].at_ms * cutover->duration_ms / NOMINAL_MS;
 		cutover->waits_for_lock = false;
 		return false;
 	}
@@ -116,13 +116,13 @@ void cutover_step(struct fleet *fleet, struct shard *shard)
 	row->now.stage = stages[cutover->stage].text;
 	if (stages[cutover->stage].has_position)
 		row->now.stage = arena_printf(
-		    &fleet->memory, "%s: MySQL56/a1b2c3d4-0000-11f0-8000-%012u:1-%lld", row->now.stage,
-		    shard->primary->alias.uid, (long long)(fleet->now_ms / 100 + 100));
+			&fleet->memory, "%s: MySQL56/a1b2c3d4-0000-11f0-8000-%012u:1-%lld", row->now.stage,
+			shard->primary->alias.uid, (long long)(fleet->now_ms / 100 + 100));
 	if (cutover->stage == STAGE_STOPPED) {
 		schema_put(&shard->schema, row->shadow);
 		row->times_applied++;
 	}
 	cutover->stage++;
 	cutover->step_ms =
-	    stage_ms(cutover, cutover->stage < STAGE_COUNT ? stages[cutover->stage].at_ms : NOMINAL_MS);
+		stage_ms(cutover, cutover->stage < STAGE_COUNT ? stages[cutover->stage].at_ms : NOMINAL_MS);
 }

@@ -17,18 +17,18 @@
 const char *fault_text(int code)
 {
 	static const char *const texts[17] = {
-	    [1] = "context canceled",
-	    [2] = "rpc error: code = Unknown desc = unknown error",
-	    [3] = "invalid argument",
-	    [4] = "context deadline exceeded",
-	    [5] = "node doesn't exist",
-	    [7] = "auth failure: caller \"ctl\" provided invalid credentials",
-	    [8] = "grpc: received message larger than max",
-	    [10] = "aborted",
-	    [12] = "unknown method for service vtctlservice.Vtctld",
-	    [13] = "Received RST_STREAM with error code 2",
-	    [14] = "error reading from server: EOF",
-	    [16] = "username and password must be provided",
+		[1] = "context canceled",
+		[2] = "rpc error: code = Unknown desc = unknown error",
+		[3] = "invalid argument",
+		[4] = "context deadline exceeded",
+		[5] = "node doesn't exist",
+		[7] = "auth failure: caller \"ctl\" provided invalid credentials",
+		[8] = "grpc: received message larger than max",
+		[10] = "aborted",
+		[12] = "unknown method for service vtctlservice.Vtctld",
+		[13] = "Received RST_STREAM with error code 2",
+		[14] = "error reading from server: EOF",
+		[16] = "username and password must be provided",
 	};
 
 	return code > 0 && code < 17 && texts[code] != NULL ? texts[code] : "";
@@ -191,9 +191,9 @@ bool shard_hides_from_reads(const struct fleet *fleet, const struct shard *shard
 
 const char *shard_refuses_effects(const struct fleet *fleet, const struct shard *shard)
 {
-	static const char *const texts[] = {"online DDL is disabled",
-					    "operation not allowed in state SHUTTING_DOWN",
-					    "operation not allowed in state NOT_SERVING"};
+	static const char *const texts[] = { "online DDL is disabled",
+					     "operation not allowed in state SHUTTING_DOWN",
+					     "operation not allowed in state NOT_SERVING" };
 	int64_t since_ms = fleet->now_ms - shard->moving_ms;
 
 	if (shard->moving_ms == NEVER || since_ms >= MOVING_EFFECTS_MS)
@@ -298,7 +298,7 @@ bool fleet_unready(struct fleet *fleet, const char *name, bool unready)
 bool fleet_exec(struct fleet *fleet, const char *name, const char *ddl)
 {
 	struct shard *shard = fleet_find_shard(fleet, name);
-	struct mysql_error error = {0};
+	struct mysql_error error = { 0 };
 	struct statement statement;
 
 	if (shard == NULL)
@@ -350,13 +350,14 @@ void fleet_submit_foreign(struct fleet *fleet, const char *uuid, const char *con
 			  const char *ddl)
 {
 	struct call call = {
-	    .request = {.method = VTCTLD_APPLY_SCHEMA, .uuid = uuid, .context = context, .sql = ddl},
-	    .options = ""};
+		.request = { .method = VTCTLD_APPLY_SCHEMA, .uuid = uuid, .context = context, .sql = ddl },
+		.options = ""
+	};
 
 	arena_init(&call.memory, 0);
 	statement_parse(&call.memory, ddl, &call.statement);
 	for (size_t i = 0; i < fleet->shard_count; i++) {
-		struct leg leg = {.shard = fleet->shards[i]};
+		struct leg leg = { .shard = fleet->shards[i] };
 
 		if (name == NULL || strcmp(name, leg.shard->name) == 0)
 			(void)shard_execute(fleet, leg.shard, &call, &leg);

@@ -80,7 +80,7 @@ struct row {
 	int64_t step_ms;
 	const char *failure;
 	int64_t copy_total_ms, copied_ms, copy_mark_ms;
-	int64_t last_attempt_ms, completed_ms, added_ms;
+	int64_t last_attempt_ms, completed_ms;
 	unsigned times_applied;
 };
 

@@ -70,17 +70,17 @@ static const uint8_t *range_bytes(struct arena *arena, const char *text, size_t 
 static struct topo_shard shard_record(struct call *call, const struct shard *shard)
 {
 	const char *dash = strchr(shard->name, '-');
-	struct topo_shard record = {.name = arena_strdup(call->arena, shard->name),
-				    .has_primary = true,
-				    .primary = shard->primary->alias,
-				    .is_serving = shard->is_serving,
-				    .primary_term_start_s = shard->term_start_s};
+	struct topo_shard record = { .name = arena_strdup(call->arena, shard->name),
+				     .has_primary = true,
+				     .primary = shard->primary->alias,
+				     .is_serving = shard->is_serving,
+				     .primary_term_start_s = shard->term_start_s };
 
 	if (dash != NULL) {
 		record.range_start = range_bytes(call->arena, shard->name, (size_t)(dash - shard->name),
 						 &record.range_start_length);
 		record.range_end =
-		    range_bytes(call->arena, dash + 1, strlen(dash + 1), &record.range_end_length);
+			range_bytes(call->arena, dash + 1, strlen(dash + 1), &record.range_end_length);
 	}
 	return record;
 }
@@ -118,14 +118,15 @@ static void read_tablets(struct fleet *fleet, struct call *call)
 
 		for (const struct tablet *t = shard->tablets; t != NULL && !is_missing(call, shard);
 		     t = t->next)
-			items[count++] = (struct topo_tablet){
-			    .alias = t->alias,
-			    .type = t->type,
-			    .start_s = t->start_s,
-			    .shutdown_s = t->shutdown_s,
-			    .keyspace = arena_strdup(call->arena, fleet->keyspace),
-			    .shard = arena_strdup(call->arena, shard->name),
-			    .hostname = arena_printf(call->arena, "vttablet-%u", t->alias.uid)};
+			items[count++] =
+				(struct topo_tablet){ .alias = t->alias,
+						      .type = t->type,
+						      .start_s = t->start_s,
+						      .shutdown_s = t->shutdown_s,
+						      .keyspace = arena_strdup(call->arena, fleet->keyspace),
+						      .shard = arena_strdup(call->arena, shard->name),
+						      .hostname = arena_printf(call->arena, "vttablet-%u",
+									       t->alias.uid) };
 	}
 	call->reply.tablets.items = items;
 	call->reply.tablets.count = count;
@@ -137,9 +138,9 @@ static void read_tablets(struct fleet *fleet, struct call *call)
 struct migration migration_copy(struct arena *arena, const struct migration *from)
 {
 	struct migration m = *from;
-	const char **texts[] = {&m.uuid,      &m.keyspace, &m.shard,	 &m.table,
-				&m.statement, &m.options,  &m.context,	 &m.ddl_action,
-				&m.message,   &m.stage,	   &m.artifacts, &m.special_plan};
+	const char **texts[] = { &m.uuid,      &m.keyspace, &m.shard,	  &m.table,
+				 &m.statement, &m.options,  &m.context,	  &m.ddl_action,
+				 &m.message,   &m.stage,    &m.artifacts, &m.special_plan };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		*texts[i] = arena_strdup(arena, *texts[i]);
@@ -193,10 +194,10 @@ static void read_shard_rows(struct fleet *fleet, struct call *call, const struct
 			continue;
 		taken++;
 		call->reply.migrations.items[call->reply.migrations.count++] =
-		    migration_copy(call->arena, &row->now);
+			migration_copy(call->arena, &row->now);
 		if (doubled) /* what an old primary still shows: the row as it was inserted */
 			call->reply.migrations.items[call->reply.migrations.count++] =
-			    migration_copy(call->arena, &row->first);
+				migration_copy(call->arena, &row->first);
 	}
 }
 
@@ -218,7 +219,7 @@ static bool read_migrations(struct fleet *fleet, struct call *call)
 	for (size_t i = 0; i < fleet->shard_count; i++)
 		capacity += 2 * fleet->shards[i]->row_count;
 	call->reply.migrations.items =
-	    arena_array(call->arena, capacity, sizeof(*call->reply.migrations.items));
+		arena_array(call->arena, capacity, sizeof(*call->reply.migrations.items));
 	/* The order of the shards changes from one answer to the next. */
 	start = fleet->shard_count == 0 ? 0
 					: (size_t)fleet_spread(fleet, call->request.tag, "order", 0,
@@ -255,9 +256,9 @@ static void read_definitions(struct fleet *fleet, struct call *call, const struc
 		if (call->request.table != NULL && strcmp(call->request.table, table->name) != 0)
 			continue;
 		items[count++] =
-		    (struct table_definition){.name = arena_strdup(call->arena, table->name),
-					      .schema = arena_strdup(call->arena, table->definition),
-					      .type = table->is_view ? "VIEW" : "BASE TABLE"};
+			(struct table_definition){ .name = arena_strdup(call->arena, table->name),
+						   .schema = arena_strdup(call->arena, table->definition),
+						   .type = table->is_view ? "VIEW" : "BASE TABLE" };
 	}
 	call->reply.definitions.items = items;
 	call->reply.definitions.count = count;
@@ -267,13 +268,13 @@ static void read_definitions(struct fleet *fleet, struct call *call, const struc
 static void read_select(struct fleet *fleet, struct call *call, const struct shard *shard,
 			const struct tablet *tablet)
 {
-	struct query_result result = {0};
+	struct query_result result = { 0 };
 	const char *error;
 
 	if (!fleet_select(fleet, shard, call, &result, &error)) {
-		call_end(
-		    fleet, call, CODE_UNKNOWN,
-		    remote_error(call, "ExecuteFetchAsDba", tablet,
+		call_end(fleet, call, CODE_UNKNOWN,
+			 remote_error(
+				 call, "ExecuteFetchAsDba", tablet,
 				 arena_printf(&call->memory, "rpc error: code = Unknown desc = %s", error)));
 		return;
 	}
@@ -308,8 +309,9 @@ static bool read_tablet(struct fleet *fleet, struct call *call)
 		read_select(fleet, call, shard, tablet);
 		break;
 	default:
-		call->reply.throttler =
-		    (struct throttler_check){.response_code = 1, .value = 0, .threshold = 1, .message = ""};
+		call->reply.throttler = (struct throttler_check){
+			.response_code = 1, .value = 0, .threshold = 1, .message = ""
+		};
 		call_end(fleet, call, CODE_OK, "");
 		break;
 	}
@@ -319,7 +321,7 @@ static bool read_tablet(struct fleet *fleet, struct call *call)
 bool fleet_read(struct fleet *fleet, struct call *call)
 {
 	bool of_keyspace =
-	    call->request.method == VTCTLD_FIND_ALL_SHARDS || call->request.method == VTCTLD_GET_TABLETS;
+		call->request.method == VTCTLD_FIND_ALL_SHARDS || call->request.method == VTCTLD_GET_TABLETS;
 	const char *error = of_keyspace ? fleet_keyspace_error(fleet, call) : NULL;
 
 	if (error != NULL) {

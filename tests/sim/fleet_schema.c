@@ -13,18 +13,18 @@ static const struct mysql_text {
 	int number;
 	const char *state, *format; /* two strings: name, other */
 } mysql_texts[] = {
-    {1050, "42S01", "Table '%s' already exists%s"},
-    {1051, "42S02", "Unknown table '%s'%s"},
-    {1054, "42S22", "Unknown column '%s' in '%s'"},
-    {1060, "42S21", "Duplicate column name '%s'%s"},
-    {1061, "42000", "Duplicate key name '%s'%s"},
-    {1064, "42000",
-     "You have an error in your SQL syntax; check the manual that corresponds to your "
-     "MySQL server version for the right syntax to use near '%s'%s"},
-    {1072, "42000", "Key column '%s' doesn't exist in table%s"},
-    {1091, "42000", "Can't DROP '%s'; check that column/key exists%s"},
-    {1146, "42S02", "Table 'vt_%s' doesn't exist%s"},
-    {1347, "HY000", "'%s' is not %s"},
+	{ 1050, "42S01", "Table '%s' already exists%s" },
+	{ 1051, "42S02", "Unknown table '%s'%s" },
+	{ 1054, "42S22", "Unknown column '%s' in '%s'" },
+	{ 1060, "42S21", "Duplicate column name '%s'%s" },
+	{ 1061, "42000", "Duplicate key name '%s'%s" },
+	{ 1064, "42000",
+	  "You have an error in your SQL syntax; check the manual that corresponds to your "
+	  "MySQL server version for the right syntax to use near '%s'%s" },
+	{ 1072, "42000", "Key column '%s' doesn't exist in table%s" },
+	{ 1091, "42000", "Can't DROP '%s'; check that column/key exists%s" },
+	{ 1146, "42S02", "Table 'vt_%s' doesn't exist%s" },
+	{ 1347, "HY000", "'%s' is not %s" },
 };
 
 #pragma GCC diagnostic push
@@ -47,13 +47,13 @@ bool mysql_fail(struct arena *arena, struct mysql_error *reterr, int number, con
 
 void schema_init(struct schema *schema, struct arena *arena)
 {
-	*schema = (struct schema){.arena = arena};
+	*schema = (struct schema){ .arena = arena };
 }
 
 void schema_release(struct schema *schema)
 {
 	free(schema->tables);
-	*schema = (struct schema){0};
+	*schema = (struct schema){ 0 };
 }
 
 static size_t schema_index(const struct schema *schema, const char *name)
@@ -141,8 +141,8 @@ static bool plan_create_table(const struct schema *schema, const struct statemen
 			      const struct schema_table *old, struct schema_table **ret,
 			      struct mysql_error *reterr)
 {
-	const struct schema_table fresh = {.name = arena_strdup(schema->arena, statement->table),
-					   .options = TABLE_OPTIONS};
+	const struct schema_table fresh = { .name = arena_strdup(schema->arena, statement->table),
+					    .options = TABLE_OPTIONS };
 	struct schema_table *table;
 
 	if (old != NULL && statement->if_not_exists)

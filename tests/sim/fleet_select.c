@@ -13,7 +13,6 @@
 
 enum cell_kind {
 	CELL_TEXT,
-	CELL_INT,
 	CELL_INT64,
 	CELL_BOOL,
 	CELL_FLOAT,
@@ -31,39 +30,39 @@ static const struct {
 	enum cell_kind kind;
 	size_t offset; /* in struct migration */
 } columns[] = {
-    {"migration_uuid", CELL_TEXT, MEMBER(uuid)},
-    {"keyspace", CELL_TEXT, MEMBER(keyspace)},
-    {"shard", CELL_TEXT, MEMBER(shard)},
-    {"mysql_table", CELL_TEXT, MEMBER(table)},
-    {"migration_statement", CELL_TEXT, MEMBER(statement)},
-    {"strategy", CELL_STRATEGY, MEMBER(strategy)},
-    {"options", CELL_TEXT, MEMBER(options)},
-    {"added_timestamp", CELL_TIME, MEMBER(requested_at_s)},
-    {"requested_timestamp", CELL_TIME, MEMBER(requested_at_s)},
-    {"started_timestamp", CELL_TIME, MEMBER(started_at_s)},
-    {"liveness_timestamp", CELL_TIME, MEMBER(liveness_s)},
-    {"completed_timestamp", CELL_COMPLETED, MEMBER(completed_at_s)},
-    {"reviewed_timestamp", CELL_TIME, MEMBER(reviewed_at_s)},
-    {"ready_to_complete_timestamp", CELL_TIME, MEMBER(ready_to_complete_at_s)},
-    {"migration_status", CELL_STATUS, MEMBER(status)},
-    {"artifacts", CELL_TEXT, MEMBER(artifacts)},
-    {"retries", CELL_INT64, MEMBER(retries)},
-    {"tablet", CELL_ALIAS, MEMBER(tablet)},
-    {"progress", CELL_FLOAT, MEMBER(progress)},
-    {"migration_context", CELL_TEXT, MEMBER(context)},
-    {"ddl_action", CELL_TEXT, MEMBER(ddl_action)},
-    {"message", CELL_TEXT, MEMBER(message)},
-    {"eta_seconds", CELL_INT64, MEMBER(eta_s)},
-    {"rows_copied", CELL_INT64, MEMBER(rows_copied)},
-    {"table_rows", CELL_INT64, MEMBER(table_rows)},
-    {"postpone_completion", CELL_BOOL, MEMBER(postpone_completion)},
-    {"postpone_launch", CELL_BOOL, MEMBER(postpone_launch)},
-    {"is_view", CELL_BOOL, MEMBER(is_view)},
-    {"ready_to_complete", CELL_BOOL, MEMBER(ready_to_complete)},
-    {"special_plan", CELL_TEXT, MEMBER(special_plan)},
-    {"stage", CELL_TEXT, MEMBER(stage)},
-    {"cutover_attempts", CELL_INT64, MEMBER(cutover_attempts)},
-    {"is_immediate_operation", CELL_BOOL, MEMBER(is_immediate_operation)},
+	{ "migration_uuid", CELL_TEXT, MEMBER(uuid) },
+	{ "keyspace", CELL_TEXT, MEMBER(keyspace) },
+	{ "shard", CELL_TEXT, MEMBER(shard) },
+	{ "mysql_table", CELL_TEXT, MEMBER(table) },
+	{ "migration_statement", CELL_TEXT, MEMBER(statement) },
+	{ "strategy", CELL_STRATEGY, MEMBER(strategy) },
+	{ "options", CELL_TEXT, MEMBER(options) },
+	{ "added_timestamp", CELL_TIME, MEMBER(requested_at_s) },
+	{ "requested_timestamp", CELL_TIME, MEMBER(requested_at_s) },
+	{ "started_timestamp", CELL_TIME, MEMBER(started_at_s) },
+	{ "liveness_timestamp", CELL_TIME, MEMBER(liveness_s) },
+	{ "completed_timestamp", CELL_COMPLETED, MEMBER(completed_at_s) },
+	{ "reviewed_timestamp", CELL_TIME, MEMBER(reviewed_at_s) },
+	{ "ready_to_complete_timestamp", CELL_TIME, MEMBER(ready_to_complete_at_s) },
+	{ "migration_status", CELL_STATUS, MEMBER(status) },
+	{ "artifacts", CELL_TEXT, MEMBER(artifacts) },
+	{ "retries", CELL_INT64, MEMBER(retries) },
+	{ "tablet", CELL_ALIAS, MEMBER(tablet) },
+	{ "progress", CELL_FLOAT, MEMBER(progress) },
+	{ "migration_context", CELL_TEXT, MEMBER(context) },
+	{ "ddl_action", CELL_TEXT, MEMBER(ddl_action) },
+	{ "message", CELL_TEXT, MEMBER(message) },
+	{ "eta_seconds", CELL_INT64, MEMBER(eta_s) },
+	{ "rows_copied", CELL_INT64, MEMBER(rows_copied) },
+	{ "table_rows", CELL_INT64, MEMBER(table_rows) },
+	{ "postpone_completion", CELL_BOOL, MEMBER(postpone_completion) },
+	{ "postpone_launch", CELL_BOOL, MEMBER(postpone_launch) },
+	{ "is_view", CELL_BOOL, MEMBER(is_view) },
+	{ "ready_to_complete", CELL_BOOL, MEMBER(ready_to_complete) },
+	{ "special_plan", CELL_TEXT, MEMBER(special_plan) },
+	{ "stage", CELL_TEXT, MEMBER(stage) },
+	{ "cutover_attempts", CELL_INT64, MEMBER(cutover_attempts) },
+	{ "is_immediate_operation", CELL_BOOL, MEMBER(is_immediate_operation) },
 };
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 
@@ -90,15 +89,13 @@ static const char *time_text(struct arena *arena, int64_t seconds)
 static const char *cell_text(struct arena *arena, const struct row *row, size_t column, bool as_number)
 {
 	const char *member = (const char *)&row->now + columns[column].offset;
-	static const char *const strategies[] = {"vitess", "?", "?", "direct", "mysql"};
+	static const char *const strategies[] = { "vitess", "?", "?", "direct", "mysql" };
 	char alias[ALIAS_TEXT_SIZE];
 	int64_t seconds;
 
 	switch (columns[column].kind) {
 	case CELL_TEXT:
 		return arena_strdup(arena, *(const char *const *)member);
-	case CELL_INT:
-		return arena_printf(arena, "%d", *(const int *)member);
 	case CELL_INT64:
 		return arena_printf(arena, "%lld", (long long)*(const int64_t *)member);
 	case CELL_BOOL:
@@ -173,7 +170,7 @@ static const char *select_column(struct select *select, const struct sql_token *
 	select->columns[n] = column;
 	select->as_number[n] = sql_is(&t[at], "unix_timestamp");
 	select->names[n] =
-	    end - at > 2 && sql_is(&t[end - 2], "as") ? name : sql_join(select->arena, t, at, end);
+		end - at > 2 && sql_is(&t[end - 2], "as") ? name : sql_join(select->arena, t, at, end);
 	return NULL;
 }
 
@@ -210,8 +207,8 @@ static const char *select_where(struct select *select, const struct sql_token *t
 			select->limit = strtoull(t[at + 1].text, NULL, 10);
 	}
 	return select->uuid != NULL || select->like != NULL
-		   ? NULL
-		   : "the simulator answers SELECTs by migration_uuid or migration_context only";
+		       ? NULL
+		       : "the simulator answers SELECTs by migration_uuid or migration_context only";
 }
 
 static const char *select_read(struct select *select, const char *sql)
@@ -244,7 +241,7 @@ static bool select_takes(const struct select *select, const struct row *row)
 bool fleet_select(const struct fleet *fleet, const struct shard *shard, const struct call *call,
 		  struct query_result *ret, const char **reterr)
 {
-	struct select select = {.arena = call->arena, .limit = UINT64_MAX};
+	struct select select = { .arena = call->arena, .limit = UINT64_MAX };
 	uint64_t max = call->request.limit > 0 ? call->request.limit : UINT64_MAX;
 
 	(void)fleet;
@@ -254,7 +251,7 @@ bool fleet_select(const struct fleet *fleet, const struct shard *shard, const st
 	ret->columns = select.names;
 	ret->column_count = select.column_count;
 	ret->cells =
-	    arena_array(call->arena, (shard->row_count + 1) * ret->column_count, sizeof(*ret->cells));
+		arena_array(call->arena, (shard->row_count + 1) * ret->column_count, sizeof(*ret->cells));
 	for (size_t i = 0; i < shard->row_count; i++) {
 		struct query_cell *cells = &ret->cells[ret->row_count * ret->column_count];
 
@@ -262,12 +259,12 @@ bool fleet_select(const struct fleet *fleet, const struct shard *shard, const st
 			continue;
 		if (ret->row_count++ >= max) {
 			*reterr =
-			    arena_printf(call->arena, "Row count exceeded %llu", (unsigned long long)max);
+				arena_printf(call->arena, "Row count exceeded %llu", (unsigned long long)max);
 			return false;
 		}
 		for (size_t c = 0; c < ret->column_count; c++) {
-			cells[c].text =
-			    cell_text(call->arena, shard->rows[i], select.columns[c], select.as_number[c]);
+			cells[c].text = cell_text(call->arena, shard->rows[i], select.columns[c],
+						  select.as_number[c]);
 			cells[c].length = cells[c].text != NULL ? strlen(cells[c].text) : 0;
 		}
 	}

@@ -12,14 +12,14 @@
 
 /* Words that Vitess prints in lower case. Everything else stays as the user wrote it. */
 static const char *const keywords[] = {
-    "add",     "after",	     "all",	  "alter",   "as",	 "auto_increment",
-    "by",      "change",     "character", "charset", "collate",	 "column",
-    "comment", "constraint", "create",	  "default", "drop",	 "engine",
-    "exists",  "first",	     "from",	  "group",   "if",	 "index",
-    "into",    "join",	     "key",	  "modify",  "not",	 "null",
-    "on",      "or",	     "order",	  "primary", "rename",	 "replace",
-    "select",  "set",	     "table",	  "to",	     "truncate", "unique",
-    "update",  "view",	     "where",
+	"add",	   "after",	 "all",	      "alter",	 "as",	     "auto_increment",
+	"by",	   "change",	 "character", "charset", "collate",  "column",
+	"comment", "constraint", "create",    "default", "drop",     "engine",
+	"exists",  "first",	 "from",      "group",	 "if",	     "index",
+	"into",	   "join",	 "key",	      "modify",	 "not",	     "null",
+	"on",	   "or",	 "order",     "primary", "rename",   "replace",
+	"select",  "set",	 "table",     "to",	 "truncate", "unique",
+	"update",  "view",	 "where",
 };
 
 bool sql_is(const struct sql_token *token, const char *word)
@@ -88,7 +88,7 @@ static char *unquote(struct arena *arena, const char *text, size_t length)
 /* Reads the token at @text; false: a quote that does not end. */
 static bool token_read(struct arena *arena, const char *text, struct sql_token *ret)
 {
-	*ret = (struct sql_token){.start = text, .length = 1, .kind = SQL_PUNCT};
+	*ret = (struct sql_token){ .start = text, .length = 1, .kind = SQL_PUNCT };
 	if (*text == '`' || *text == '\'' || *text == '"') {
 		ret->kind = *text == '`' ? SQL_NAME : SQL_STRING;
 		ret->length = quoted_length(text);
@@ -128,7 +128,7 @@ static const char *tokens_read(struct arena *arena, const char *sql, struct stat
 	}
 	while (ret->count > 0 && sql_is(&ret->tokens[ret->count - 1], ";"))
 		ret->count--;
-	ret->tokens[ret->count] = (struct sql_token){.kind = SQL_END, .start = "", .text = ""};
+	ret->tokens[ret->count] = (struct sql_token){ .kind = SQL_END, .start = "", .text = "" };
 	return NULL;
 }
 
@@ -209,23 +209,23 @@ static const struct opening {
 	const char *words[6];
 	enum statement_kind kind;
 } openings[] = {
-    {{"create", "table"}, STATEMENT_CREATE_TABLE},
-    {{"alter", "table"}, STATEMENT_ALTER_TABLE},
-    {{"drop", "table"}, STATEMENT_DROP_TABLE},
-    {{"create", "view"}, STATEMENT_CREATE_VIEW},
-    {{"create", "or", "replace", "view"}, STATEMENT_CREATE_VIEW},
-    {{"alter", "view"}, STATEMENT_ALTER_VIEW},
-    {{"drop", "view"}, STATEMENT_DROP_VIEW},
-    {{"truncate", "table"}, STATEMENT_TRUNCATE},
-    {{"truncate"}, STATEMENT_TRUNCATE},
-    {{"rename", "table"}, STATEMENT_RENAME},
-    {{"alter", "vitess_migration"}, STATEMENT_ALTER_MIGRATION},
-    {{"revert", "vitess_migration"}, STATEMENT_REVERT},
-    {{"select"}, STATEMENT_OTHER},
-    {{"insert"}, STATEMENT_OTHER},
-    {{"update"}, STATEMENT_OTHER},
-    {{"delete"}, STATEMENT_OTHER},
-    {{"set"}, STATEMENT_OTHER},
+	{ { "create", "table" }, STATEMENT_CREATE_TABLE },
+	{ { "alter", "table" }, STATEMENT_ALTER_TABLE },
+	{ { "drop", "table" }, STATEMENT_DROP_TABLE },
+	{ { "create", "view" }, STATEMENT_CREATE_VIEW },
+	{ { "create", "or", "replace", "view" }, STATEMENT_CREATE_VIEW },
+	{ { "alter", "view" }, STATEMENT_ALTER_VIEW },
+	{ { "drop", "view" }, STATEMENT_DROP_VIEW },
+	{ { "truncate", "table" }, STATEMENT_TRUNCATE },
+	{ { "truncate" }, STATEMENT_TRUNCATE },
+	{ { "rename", "table" }, STATEMENT_RENAME },
+	{ { "alter", "vitess_migration" }, STATEMENT_ALTER_MIGRATION },
+	{ { "revert", "vitess_migration" }, STATEMENT_REVERT },
+	{ { "select" }, STATEMENT_OTHER },
+	{ { "insert" }, STATEMENT_OTHER },
+	{ { "update" }, STATEMENT_OTHER },
+	{ { "delete" }, STATEMENT_OTHER },
+	{ { "set" }, STATEMENT_OTHER },
 };
 
 static size_t opening_match(const struct opening *opening, const struct sql_token *tokens)
@@ -273,7 +273,7 @@ void statement_parse(struct arena *arena, const char *sql, struct statement *ret
 {
 	size_t at = 0;
 
-	*ret = (struct statement){.kind = STATEMENT_BROKEN, .table = ""};
+	*ret = (struct statement){ .kind = STATEMENT_BROKEN, .table = "" };
 	ret->broken = tokens_read(arena, sql, ret);
 	if (ret->broken == NULL)
 		ret->broken = tokens_check(ret);

@@ -10,8 +10,8 @@
 static bool leg_refuse(struct call *call, struct leg *leg, const char *code, const char *text)
 {
 	const char *by = call->request.caller_id != NULL
-			     ? arena_printf(&call->memory, " (CallerID: %s)", call->request.caller_id)
-			     : "";
+				 ? arena_printf(&call->memory, " (CallerID: %s)", call->request.caller_id)
+				 : "";
 	char alias[ALIAS_TEXT_SIZE];
 
 	tablet_alias_format(&leg->shard->primary->alias, alias);
@@ -36,8 +36,8 @@ bool row_release(struct fleet *fleet, struct shard *shard, struct row *row)
 
 bool row_cancel(struct fleet *fleet, struct shard *shard, struct row *row)
 {
-	bool had_stream =
-	    row->now.status != MIGRATION_RUNNING || (!row->is_frozen && fleet->now_ms >= shard->stream_ms);
+	bool had_stream = row->now.status != MIGRATION_RUNNING ||
+			  (!row->is_frozen && fleet->now_ms >= shard->stream_ms);
 
 	if (!row_is_live(row))
 		return false;
@@ -105,10 +105,13 @@ static const struct {
 	bool (*act)(struct fleet *, struct shard *, struct row *);
 	const char *name;
 } verbs[_CONTROL_MAX] = {
-    [CONTROL_COMPLETE] = {row_release, "COMPLETE"},  [CONTROL_CANCEL] = {row_cancel, "CANCEL"},
-    [CONTROL_RETRY] = {row_retry, "RETRY"},	     [CONTROL_LAUNCH] = {row_launch, "LAUNCH"},
-    [CONTROL_CLEANUP] = {row_cleanup, "CLEANUP"},    [CONTROL_FORCE_CUTOVER] = {row_force, "FORCE_CUTOVER"},
-    [CONTROL_POSTPONE] = {row_postpone, "POSTPONE"},
+	[CONTROL_COMPLETE] = { row_release, "COMPLETE" },
+	[CONTROL_CANCEL] = { row_cancel, "CANCEL" },
+	[CONTROL_RETRY] = { row_retry, "RETRY" },
+	[CONTROL_LAUNCH] = { row_launch, "LAUNCH" },
+	[CONTROL_CLEANUP] = { row_cleanup, "CLEANUP" },
+	[CONTROL_FORCE_CUTOVER] = { row_force, "FORCE_CUTOVER" },
+	[CONTROL_POSTPONE] = { row_postpone, "POSTPONE" },
 };
 
 static bool shard_control(struct fleet *fleet, struct shard *shard, struct call *call, struct leg *leg)
@@ -230,7 +233,6 @@ static void row_insert(struct fleet *fleet, struct shard *shard, const struct ca
 	row->allow_concurrent = options_have(call->options, "allow-concurrent");
 	row->prefer_instant = options_have(call->options, "prefer-instant-ddl");
 	row->last_attempt_ms = -24 * 60 * MINUTE_MS;
-	row->added_ms = fleet->wall_ms + fleet->now_ms;
 	m->uuid = arena_strdup(arena, call->request.uuid);
 	m->keyspace = fleet->keyspace;
 	m->shard = shard->name;
@@ -283,7 +285,7 @@ static bool shard_submit(struct fleet *fleet, struct shard *shard, struct call *
 
 static bool shard_direct(struct fleet *fleet, struct shard *shard, struct call *call, struct leg *leg)
 {
-	struct mysql_error error = {0};
+	struct mysql_error error = { 0 };
 	struct statement statement;
 
 	if (call->statement.kind == STATEMENT_OTHER)

@@ -65,7 +65,7 @@ static void ticks_forget_past(struct shard *shard, int64_t now_ms)
 
 void shard_event(struct fleet *fleet, struct shard *shard)
 {
-	static const int64_t after_ms[] = {1000, 5000, 10000, 20000};
+	static const int64_t after_ms[] = { 1000, 5000, 10000, 20000 };
 
 	ticks_forget_past(shard, fleet->now_ms);
 	for (size_t i = 0; i < sizeof(after_ms) / sizeof(after_ms[0]); i++)
@@ -134,8 +134,7 @@ static void row_copy(struct fleet *fleet, struct shard *shard, struct row *row)
 {
 	int64_t from = row->copy_mark_ms > shard->stream_ms ? row->copy_mark_ms : shard->stream_ms;
 
-	if (fleet->now_ms > from && shard->primary->life == LIFE_UP &&
-	    !shard->is_copy_held)
+	if (fleet->now_ms > from && shard->primary->life == LIFE_UP && !shard->is_copy_held)
 		row->copied_ms += fleet->now_ms - from;
 	if (row->copied_ms > row->copy_total_ms)
 		row->copied_ms = row->copy_total_ms;
@@ -215,14 +214,14 @@ static void row_start_copy(struct fleet *fleet, struct shard *shard, struct row 
 {
 	const char *shadow = row_artifact(fleet, row, "vrp");
 	const char *name = row->now.table;
-	struct mysql_error error = {0};
+	struct mysql_error error = { 0 };
 
 	row_add_artifact(fleet, row, shadow);
 	if (!schema_plan(&shard->schema, row->statement, &row->shadow, &error)) {
-		row->failure =
-		    arena_printf(&fleet->memory, "%s during query: ALTER TABLE `%s` %s", error.text, shadow,
-				 sql_join(&fleet->memory, row->statement->tokens, row->statement->body,
-					  row->statement->count));
+		row->failure = arena_printf(&fleet->memory, "%s during query: ALTER TABLE `%s` %s",
+					    error.text, shadow,
+					    sql_join(&fleet->memory, row->statement->tokens,
+						     row->statement->body, row->statement->count));
 		step_later(row, STEP_FAIL, fleet->now_ms + 40);
 		return;
 	}
@@ -260,7 +259,7 @@ static void step_run(struct fleet *fleet, struct shard *shard, struct row *row)
 static void step_finish(struct fleet *fleet, struct shard *shard, struct row *row)
 {
 	bool is_create = row->statement->kind == STATEMENT_CREATE_TABLE;
-	struct mysql_error error = {0};
+	struct mysql_error error = { 0 };
 
 	if (!schema_apply(&shard->schema, row->statement, &error)) {
 		row_fail(fleet, shard, row,
@@ -334,7 +333,7 @@ static void tick_review(struct fleet *fleet, struct shard *shard, struct row *ro
 	row->now.reviewed_at_s = fleet_wall_s(fleet);
 	row->now.is_view = row->statement->kind >= STATEMENT_CREATE_VIEW;
 	row->now.is_immediate_operation =
-	    row->is_cut || row->statement->kind != STATEMENT_ALTER_TABLE || row_is_instant(row);
+		row->is_cut || row->statement->kind != STATEMENT_ALTER_TABLE || row_is_instant(row);
 	if (row->statement->kind == STATEMENT_ALTER_TABLE && row_is_instant(row))
 		row->now.special_plan = "{\"operation\":\"instant-ddl\"}";
 }

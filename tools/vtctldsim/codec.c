@@ -106,7 +106,7 @@ static bool decode_tablets(ProtobufCMessage *message, struct arena *arena, struc
 static bool decode_migrations(ProtobufCMessage *message, struct arena *arena, struct codec_call *ret)
 {
 	const Vtctldata__GetSchemaMigrationsRequest *request =
-	    (Vtctldata__GetSchemaMigrationsRequest *)message;
+		(Vtctldata__GetSchemaMigrationsRequest *)message;
 
 	(void)arena;
 	ret->request.keyspace = request->keyspace;
@@ -178,7 +178,7 @@ static bool decode_apply(ProtobufCMessage *message, struct arena *arena, struct 
 static bool decode_control(ProtobufCMessage *message, struct arena *arena, struct codec_call *ret)
 {
 	const Vtctldata__CompleteSchemaMigrationRequest *request =
-	    (Vtctldata__CompleteSchemaMigrationRequest *)message;
+		(Vtctldata__CompleteSchemaMigrationRequest *)message;
 
 	(void)arena;
 	ret->request.keyspace = request->keyspace;
@@ -194,9 +194,9 @@ static bool decode_verb(ProtobufCMessage *message, struct arena *arena, struct c
 
 	(void)decode_control(message, arena, ret);
 	all = strcmp(ret->request.uuid, "all") == 0;
-	ret->request.sql =
-	    all ? arena_printf(arena, "alter vitess_migration %s all", ret->method->verb)
-		: arena_printf(arena, "alter vitess_migration '%s' %s", ret->request.uuid, ret->method->verb);
+	ret->request.sql = all ? arena_printf(arena, "alter vitess_migration %s all", ret->method->verb)
+			       : arena_printf(arena, "alter vitess_migration '%s' %s", ret->request.uuid,
+					      ret->method->verb);
 	ret->request.uuid = NULL;
 	return true;
 }
@@ -207,7 +207,7 @@ static ProtobufCMessage *encode_keyspaces(const struct codec_call *call, const s
 					  struct arena *arena)
 {
 	Vtctldata__GetKeyspacesResponse *response =
-	    MESSAGE(arena, Vtctldata__GetKeyspacesResponse, VTCTLDATA__GET_KEYSPACES_RESPONSE__INIT);
+		MESSAGE(arena, Vtctldata__GetKeyspacesResponse, VTCTLDATA__GET_KEYSPACES_RESPONSE__INIT);
 
 	(void)call;
 	response->n_keyspaces = reply->keyspaces.count;
@@ -221,7 +221,7 @@ static ProtobufCMessage *encode_keyspaces(const struct codec_call *call, const s
 
 static ProtobufCBinaryData bytes_encode(const uint8_t *bytes, size_t length, struct arena *arena)
 {
-	ProtobufCBinaryData data = {.len = length};
+	ProtobufCBinaryData data = { .len = length };
 
 	if (length > 0)
 		data.data = (uint8_t *)arena_memdup(arena, bytes, length);
@@ -246,15 +246,15 @@ static ProtobufCMessage *encode_shards(const struct codec_call *call, const stru
 				       struct arena *arena)
 {
 	Vtctldata__FindAllShardsInKeyspaceResponse *response =
-	    MESSAGE(arena, Vtctldata__FindAllShardsInKeyspaceResponse,
-		    VTCTLDATA__FIND_ALL_SHARDS_IN_KEYSPACE_RESPONSE__INIT);
+		MESSAGE(arena, Vtctldata__FindAllShardsInKeyspaceResponse,
+			VTCTLDATA__FIND_ALL_SHARDS_IN_KEYSPACE_RESPONSE__INIT);
 
 	response->n_shards = reply->shards.count;
 	response->shards = arena_array(arena, response->n_shards + 1, sizeof(*response->shards));
 	for (size_t i = 0; i < response->n_shards; i++) {
 		Vtctldata__FindAllShardsInKeyspaceResponse__ShardsEntry *entry =
-		    MESSAGE(arena, Vtctldata__FindAllShardsInKeyspaceResponse__ShardsEntry,
-			    VTCTLDATA__FIND_ALL_SHARDS_IN_KEYSPACE_RESPONSE__SHARDS_ENTRY__INIT);
+			MESSAGE(arena, Vtctldata__FindAllShardsInKeyspaceResponse__ShardsEntry,
+				VTCTLDATA__FIND_ALL_SHARDS_IN_KEYSPACE_RESPONSE__SHARDS_ENTRY__INIT);
 
 		entry->key = arena_strdup(arena, reply->shards.items[i].name);
 		entry->value = MESSAGE(arena, Vtctldata__Shard, VTCTLDATA__SHARD__INIT);
@@ -270,7 +270,7 @@ static ProtobufCMessage *encode_tablets(const struct codec_call *call, const str
 					struct arena *arena)
 {
 	Vtctldata__GetTabletsResponse *response =
-	    MESSAGE(arena, Vtctldata__GetTabletsResponse, VTCTLDATA__GET_TABLETS_RESPONSE__INIT);
+		MESSAGE(arena, Vtctldata__GetTabletsResponse, VTCTLDATA__GET_TABLETS_RESPONSE__INIT);
 
 	response->tablets = arena_array(arena, reply->tablets.count + 1, sizeof(*response->tablets));
 	for (size_t i = 0; i < reply->tablets.count; i++) {
@@ -296,7 +296,7 @@ static ProtobufCMessage *encode_tablets(const struct codec_call *call, const str
 static Vtctldata__SchemaMigration *migration_encode(const struct migration *from, struct arena *arena)
 {
 	Vtctldata__SchemaMigration *m =
-	    MESSAGE(arena, Vtctldata__SchemaMigration, VTCTLDATA__SCHEMA_MIGRATION__INIT);
+		MESSAGE(arena, Vtctldata__SchemaMigration, VTCTLDATA__SCHEMA_MIGRATION__INIT);
 
 	m->uuid = arena_strdup(arena, from->uuid);
 	m->keyspace = arena_strdup(arena, from->keyspace);
@@ -338,8 +338,9 @@ static Vtctldata__SchemaMigration *migration_encode(const struct migration *from
 static ProtobufCMessage *encode_migrations(const struct codec_call *call, const struct vtctld_reply *reply,
 					   struct arena *arena)
 {
-	Vtctldata__GetSchemaMigrationsResponse *response = MESSAGE(
-	    arena, Vtctldata__GetSchemaMigrationsResponse, VTCTLDATA__GET_SCHEMA_MIGRATIONS_RESPONSE__INIT);
+	Vtctldata__GetSchemaMigrationsResponse *response =
+		MESSAGE(arena, Vtctldata__GetSchemaMigrationsResponse,
+			VTCTLDATA__GET_SCHEMA_MIGRATIONS_RESPONSE__INIT);
 	size_t count = reply->migrations.count;
 
 	response->migrations = arena_array(arena, count + 1, sizeof(*response->migrations));
@@ -377,7 +378,7 @@ static ProtobufCMessage *encode_fetch(const struct codec_call *call, const struc
 {
 	const struct query_result *from = &reply->result;
 	Vtctldata__ExecuteFetchAsDBAResponse *response = MESSAGE(
-	    arena, Vtctldata__ExecuteFetchAsDBAResponse, VTCTLDATA__EXECUTE_FETCH_AS_DBARESPONSE__INIT);
+		arena, Vtctldata__ExecuteFetchAsDBAResponse, VTCTLDATA__EXECUTE_FETCH_AS_DBARESPONSE__INIT);
 	Query__QueryResult *result = MESSAGE(arena, Query__QueryResult, QUERY__QUERY_RESULT__INIT);
 
 	(void)call;
@@ -400,12 +401,12 @@ static ProtobufCMessage *encode_schema(const struct codec_call *call, const stru
 				       struct arena *arena)
 {
 	Vtctldata__GetSchemaResponse *response =
-	    MESSAGE(arena, Vtctldata__GetSchemaResponse, VTCTLDATA__GET_SCHEMA_RESPONSE__INIT);
-	Tabletmanagerdata__SchemaDefinition *schema =
-	    MESSAGE(arena, Tabletmanagerdata__SchemaDefinition, TABLETMANAGERDATA__SCHEMA_DEFINITION__INIT);
+		MESSAGE(arena, Vtctldata__GetSchemaResponse, VTCTLDATA__GET_SCHEMA_RESPONSE__INIT);
+	Tabletmanagerdata__SchemaDefinition *schema = MESSAGE(arena, Tabletmanagerdata__SchemaDefinition,
+							      TABLETMANAGERDATA__SCHEMA_DEFINITION__INIT);
 
 	schema->table_definitions =
-	    arena_array(arena, reply->definitions.count + 1, sizeof(*schema->table_definitions));
+		arena_array(arena, reply->definitions.count + 1, sizeof(*schema->table_definitions));
 	for (size_t i = 0; i < reply->definitions.count; i++) {
 		const struct table_definition *from = &reply->definitions.items[i];
 		Tabletmanagerdata__TableDefinition *table;
@@ -427,13 +428,13 @@ static ProtobufCMessage *encode_throttler(const struct codec_call *call, const s
 					  struct arena *arena)
 {
 	Vtctldata__CheckThrottlerResponse *response =
-	    MESSAGE(arena, Vtctldata__CheckThrottlerResponse, VTCTLDATA__CHECK_THROTTLER_RESPONSE__INIT);
+		MESSAGE(arena, Vtctldata__CheckThrottlerResponse, VTCTLDATA__CHECK_THROTTLER_RESPONSE__INIT);
 
 	response->tablet_alias = alias_encode(&call->request.tablet, arena);
 	response->check = MESSAGE(arena, Tabletmanagerdata__CheckThrottlerResponse,
 				  TABLETMANAGERDATA__CHECK_THROTTLER_RESPONSE__INIT);
 	response->check->response_code =
-	    (Tabletmanagerdata__CheckThrottlerResponseCode)reply->throttler.response_code;
+		(Tabletmanagerdata__CheckThrottlerResponseCode)reply->throttler.response_code;
 	response->check->value = reply->throttler.value;
 	response->check->threshold = reply->throttler.threshold;
 	response->check->message = arena_strdup(arena, reply->throttler.message);
@@ -444,18 +445,18 @@ static ProtobufCMessage *encode_apply(const struct codec_call *call, const struc
 				      struct arena *arena)
 {
 	Vtctldata__ApplySchemaResponse *response =
-	    MESSAGE(arena, Vtctldata__ApplySchemaResponse, VTCTLDATA__APPLY_SCHEMA_RESPONSE__INIT);
+		MESSAGE(arena, Vtctldata__ApplySchemaResponse, VTCTLDATA__APPLY_SCHEMA_RESPONSE__INIT);
 
 	(void)call;
 	response->n_uuid_list = reply->effect.uuid_count;
 	response->uuid_list = (char **)reply->effect.uuids;
 	response->n_rows_affected_by_shard = reply->effect.count;
 	response->rows_affected_by_shard =
-	    arena_array(arena, reply->effect.count + 1, sizeof(*response->rows_affected_by_shard));
+		arena_array(arena, reply->effect.count + 1, sizeof(*response->rows_affected_by_shard));
 	for (size_t i = 0; i < reply->effect.count; i++) {
 		Vtctldata__ApplySchemaResponse__RowsAffectedByShardEntry *entry =
-		    MESSAGE(arena, Vtctldata__ApplySchemaResponse__RowsAffectedByShardEntry,
-			    VTCTLDATA__APPLY_SCHEMA_RESPONSE__ROWS_AFFECTED_BY_SHARD_ENTRY__INIT);
+			MESSAGE(arena, Vtctldata__ApplySchemaResponse__RowsAffectedByShardEntry,
+				VTCTLDATA__APPLY_SCHEMA_RESPONSE__ROWS_AFFECTED_BY_SHARD_ENTRY__INIT);
 
 		entry->key = arena_strdup(arena, reply->effect.counts[i].shard);
 		entry->value = reply->effect.counts[i].rows;
@@ -469,17 +470,17 @@ static ProtobufCMessage *encode_control(const struct codec_call *call, const str
 					struct arena *arena)
 {
 	Vtctldata__CompleteSchemaMigrationResponse *response =
-	    MESSAGE(arena, Vtctldata__CompleteSchemaMigrationResponse,
-		    VTCTLDATA__COMPLETE_SCHEMA_MIGRATION_RESPONSE__INIT);
+		MESSAGE(arena, Vtctldata__CompleteSchemaMigrationResponse,
+			VTCTLDATA__COMPLETE_SCHEMA_MIGRATION_RESPONSE__INIT);
 
 	(void)call;
 	response->n_rows_affected_by_shard = reply->effect.count;
 	response->rows_affected_by_shard =
-	    arena_array(arena, reply->effect.count + 1, sizeof(*response->rows_affected_by_shard));
+		arena_array(arena, reply->effect.count + 1, sizeof(*response->rows_affected_by_shard));
 	for (size_t i = 0; i < reply->effect.count; i++) {
 		Vtctldata__CompleteSchemaMigrationResponse__RowsAffectedByShardEntry *entry = MESSAGE(
-		    arena, Vtctldata__CompleteSchemaMigrationResponse__RowsAffectedByShardEntry,
-		    VTCTLDATA__COMPLETE_SCHEMA_MIGRATION_RESPONSE__ROWS_AFFECTED_BY_SHARD_ENTRY__INIT);
+			arena, Vtctldata__CompleteSchemaMigrationResponse__RowsAffectedByShardEntry,
+			VTCTLDATA__COMPLETE_SCHEMA_MIGRATION_RESPONSE__ROWS_AFFECTED_BY_SHARD_ENTRY__INIT);
 
 		entry->key = arena_strdup(arena, reply->effect.counts[i].shard);
 		entry->value = reply->effect.counts[i].rows;
@@ -491,35 +492,35 @@ static ProtobufCMessage *encode_control(const struct codec_call *call, const str
 /* ---- The table ---- */
 
 static const struct codec_method methods[] = {
-    {"GetKeyspaces", VTCTLD_GET_KEYSPACES, &vtctldata__get_keyspaces_request__descriptor, decode_nothing,
-     encode_keyspaces, NULL},
-    {"FindAllShardsInKeyspace", VTCTLD_FIND_ALL_SHARDS,
-     &vtctldata__find_all_shards_in_keyspace_request__descriptor, decode_shards, encode_shards, NULL},
-    {"GetTablets", VTCTLD_GET_TABLETS, &vtctldata__get_tablets_request__descriptor, decode_tablets,
-     encode_tablets, NULL},
-    {"GetSchemaMigrations", VTCTLD_GET_SCHEMA_MIGRATIONS,
-     &vtctldata__get_schema_migrations_request__descriptor, decode_migrations, encode_migrations, NULL},
-    {"ExecuteFetchAsDBA", VTCTLD_EXECUTE_FETCH_AS_DBA, &vtctldata__execute_fetch_as_dbarequest__descriptor,
-     decode_fetch, encode_fetch, NULL},
-    {"GetSchema", VTCTLD_GET_SCHEMA, &vtctldata__get_schema_request__descriptor, decode_schema, encode_schema,
-     NULL},
-    {"CheckThrottler", VTCTLD_CHECK_THROTTLER, &vtctldata__check_throttler_request__descriptor,
-     decode_throttler, encode_throttler, NULL},
-    {"ApplySchema", VTCTLD_APPLY_SCHEMA, &vtctldata__apply_schema_request__descriptor, decode_apply,
-     encode_apply, NULL},
-    {"CompleteSchemaMigration", VTCTLD_COMPLETE, &vtctldata__complete_schema_migration_request__descriptor,
-     decode_control, encode_control, NULL},
-    {"CancelSchemaMigration", VTCTLD_CANCEL, &vtctldata__cancel_schema_migration_request__descriptor,
-     decode_control, encode_control, NULL},
-    {"RetrySchemaMigration", VTCTLD_APPLY_SCHEMA, &vtctldata__retry_schema_migration_request__descriptor,
-     decode_verb, encode_control, "retry"},
-    {"CleanupSchemaMigration", VTCTLD_APPLY_SCHEMA, &vtctldata__cleanup_schema_migration_request__descriptor,
-     decode_verb, encode_control, "cleanup"},
-    {"LaunchSchemaMigration", VTCTLD_APPLY_SCHEMA, &vtctldata__launch_schema_migration_request__descriptor,
-     decode_verb, encode_control, "launch"},
-    {"ForceCutOverSchemaMigration", VTCTLD_APPLY_SCHEMA,
-     &vtctldata__force_cut_over_schema_migration_request__descriptor, decode_verb, encode_control,
-     "force_cutover"},
+	{ "GetKeyspaces", VTCTLD_GET_KEYSPACES, &vtctldata__get_keyspaces_request__descriptor, decode_nothing,
+	  encode_keyspaces, NULL },
+	{ "FindAllShardsInKeyspace", VTCTLD_FIND_ALL_SHARDS,
+	  &vtctldata__find_all_shards_in_keyspace_request__descriptor, decode_shards, encode_shards, NULL },
+	{ "GetTablets", VTCTLD_GET_TABLETS, &vtctldata__get_tablets_request__descriptor, decode_tablets,
+	  encode_tablets, NULL },
+	{ "GetSchemaMigrations", VTCTLD_GET_SCHEMA_MIGRATIONS,
+	  &vtctldata__get_schema_migrations_request__descriptor, decode_migrations, encode_migrations, NULL },
+	{ "ExecuteFetchAsDBA", VTCTLD_EXECUTE_FETCH_AS_DBA,
+	  &vtctldata__execute_fetch_as_dbarequest__descriptor, decode_fetch, encode_fetch, NULL },
+	{ "GetSchema", VTCTLD_GET_SCHEMA, &vtctldata__get_schema_request__descriptor, decode_schema,
+	  encode_schema, NULL },
+	{ "CheckThrottler", VTCTLD_CHECK_THROTTLER, &vtctldata__check_throttler_request__descriptor,
+	  decode_throttler, encode_throttler, NULL },
+	{ "ApplySchema", VTCTLD_APPLY_SCHEMA, &vtctldata__apply_schema_request__descriptor, decode_apply,
+	  encode_apply, NULL },
+	{ "CompleteSchemaMigration", VTCTLD_COMPLETE,
+	  &vtctldata__complete_schema_migration_request__descriptor, decode_control, encode_control, NULL },
+	{ "CancelSchemaMigration", VTCTLD_CANCEL, &vtctldata__cancel_schema_migration_request__descriptor,
+	  decode_control, encode_control, NULL },
+	{ "RetrySchemaMigration", VTCTLD_APPLY_SCHEMA, &vtctldata__retry_schema_migration_request__descriptor,
+	  decode_verb, encode_control, "retry" },
+	{ "CleanupSchemaMigration", VTCTLD_APPLY_SCHEMA,
+	  &vtctldata__cleanup_schema_migration_request__descriptor, decode_verb, encode_control, "cleanup" },
+	{ "LaunchSchemaMigration", VTCTLD_APPLY_SCHEMA,
+	  &vtctldata__launch_schema_migration_request__descriptor, decode_verb, encode_control, "launch" },
+	{ "ForceCutOverSchemaMigration", VTCTLD_APPLY_SCHEMA,
+	  &vtctldata__force_cut_over_schema_migration_request__descriptor, decode_verb, encode_control,
+	  "force_cutover" },
 };
 
 const struct codec_method *codec_find(const char *path)
@@ -535,10 +536,10 @@ const struct codec_method *codec_find(const char *path)
 bool codec_decode(const struct codec_method *method, const uint8_t *bytes, size_t length, struct arena *arena,
 		  struct codec_call *ret)
 {
-	ProtobufCAllocator allocator = {.alloc = allocate, .free = forget, .allocator_data = arena};
+	ProtobufCAllocator allocator = { .alloc = allocate, .free = forget, .allocator_data = arena };
 	ProtobufCMessage *message;
 
-	*ret = (struct codec_call){.method = method, .shard = ""};
+	*ret = (struct codec_call){ .method = method, .shard = "" };
 	ret->request.method = method->method;
 	message = protobuf_c_message_unpack(method->request, &allocator, length, bytes);
 	return message != NULL && method->decode(message, arena, ret);

@@ -14,28 +14,28 @@
 #define SCHEMA_MAX (1 << 20)
 
 static const char usage[] =
-    "usage: vtctldsim [options]\n"
-    "\n"
-    "A vtctld without Vitess: answers vtctlservice.Vtctld over gRPC from a model of a fleet.\n"
-    "docs/vtctldsim.md describes the script and the journal.\n"
-    "\n"
-    "  --listen HOST:PORT     where to listen (127.0.0.1:0; port 0: any free one)\n"
-    "  --port-file FILE       write the port into FILE once it listens\n"
-    "  --keyspace NAME        the keyspace (commerce)\n"
-    "  --shards NAME,...      its shards (-80,80-)\n"
-    "  --schema FILE          CREATE statements, separated by ';' (a table orders)\n"
-    "  --copy-time TIME       how long an ALTER copies on a shard: 500ms, 30s, 5m, 1h (3300ms)\n"
-    "  --time-scale N         virtual seconds in a real one (1)\n"
-    "  --rows N               rows of each table on each shard (1000)\n"
-    "  --seed N               spreads copy times and other chances (1)\n"
-    "  --script FILE          faults and events; SIGHUP reads it again\n"
-    "  --journal FILE         append one JSON line for each RPC\n"
-    "  --grpc-cert FILE       serve TLS; with --grpc-key\n"
-    "  --grpc-key FILE\n"
-    "  --grpc-ca FILE         and ask clients for a certificate of this CA\n"
-    "  --auth-static FILE     JSON array of {\"Username\":..,\"Password\":..}: who may call\n"
-    "  --help\n"
-    "  --version\n";
+	"usage: vtctldsim [options]\n"
+	"\n"
+	"A vtctld without Vitess: answers vtctlservice.Vtctld over gRPC from a model of a fleet.\n"
+	"docs/vtctldsim.md describes the script and the journal.\n"
+	"\n"
+	"  --listen HOST:PORT     where to listen (127.0.0.1:0; port 0: any free one)\n"
+	"  --port-file FILE       write the port into FILE once it listens\n"
+	"  --keyspace NAME        the keyspace (commerce)\n"
+	"  --shards NAME,...      its shards (-80,80-)\n"
+	"  --schema FILE          CREATE statements, separated by ';' (a table orders)\n"
+	"  --copy-time TIME       how long an ALTER copies on a shard: 500ms, 30s, 5m, 1h (3300ms)\n"
+	"  --time-scale N         virtual seconds in a real one (1)\n"
+	"  --rows N               rows of each table on each shard (1000)\n"
+	"  --seed N               spreads copy times and other chances (1)\n"
+	"  --script FILE          faults and events; SIGHUP reads it again\n"
+	"  --journal FILE         append one JSON line for each RPC\n"
+	"  --grpc-cert FILE       serve TLS; with --grpc-key\n"
+	"  --grpc-key FILE\n"
+	"  --grpc-ca FILE         and ask clients for a certificate of this CA\n"
+	"  --auth-static FILE     JSON array of {\"Username\":..,\"Password\":..}: who may call\n"
+	"  --help\n"
+	"  --version\n";
 
 enum option_id {
 	OPTION_LISTEN = 1,
@@ -58,24 +58,24 @@ enum option_id {
 };
 
 static const struct option options[] = {
-    {"listen", required_argument, NULL, OPTION_LISTEN},
-    {"port-file", required_argument, NULL, OPTION_PORT_FILE},
-    {"keyspace", required_argument, NULL, OPTION_KEYSPACE},
-    {"shards", required_argument, NULL, OPTION_SHARDS},
-    {"schema", required_argument, NULL, OPTION_SCHEMA},
-    {"copy-time", required_argument, NULL, OPTION_COPY_TIME},
-    {"time-scale", required_argument, NULL, OPTION_TIME_SCALE},
-    {"rows", required_argument, NULL, OPTION_ROWS},
-    {"seed", required_argument, NULL, OPTION_SEED},
-    {"script", required_argument, NULL, OPTION_SCRIPT},
-    {"journal", required_argument, NULL, OPTION_JOURNAL},
-    {"grpc-cert", required_argument, NULL, OPTION_CERT},
-    {"grpc-key", required_argument, NULL, OPTION_KEY},
-    {"grpc-ca", required_argument, NULL, OPTION_CA},
-    {"auth-static", required_argument, NULL, OPTION_AUTH},
-    {"help", no_argument, NULL, OPTION_HELP},
-    {"version", no_argument, NULL, OPTION_VERSION},
-    {0},
+	{ "listen", required_argument, NULL, OPTION_LISTEN },
+	{ "port-file", required_argument, NULL, OPTION_PORT_FILE },
+	{ "keyspace", required_argument, NULL, OPTION_KEYSPACE },
+	{ "shards", required_argument, NULL, OPTION_SHARDS },
+	{ "schema", required_argument, NULL, OPTION_SCHEMA },
+	{ "copy-time", required_argument, NULL, OPTION_COPY_TIME },
+	{ "time-scale", required_argument, NULL, OPTION_TIME_SCALE },
+	{ "rows", required_argument, NULL, OPTION_ROWS },
+	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "script", required_argument, NULL, OPTION_SCRIPT },
+	{ "journal", required_argument, NULL, OPTION_JOURNAL },
+	{ "grpc-cert", required_argument, NULL, OPTION_CERT },
+	{ "grpc-key", required_argument, NULL, OPTION_KEY },
+	{ "grpc-ca", required_argument, NULL, OPTION_CA },
+	{ "auth-static", required_argument, NULL, OPTION_AUTH },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{ 0 },
 };
 
 /* ---- Values ---- */
@@ -97,7 +97,7 @@ static int read_time(const char *name, const char *text, int64_t *ret, struct er
 	static const struct {
 		const char *unit;
 		int64_t ms;
-	} units[] = {{"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}};
+	} units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 } };
 	char *end;
 	double value = strtod(text, &end);
 
@@ -180,10 +180,11 @@ static int take_value(struct command_line *line, int id, char *value, struct err
 {
 	struct run_config *config = &line->config;
 	const char **texts[] = {
-	    [OPTION_LISTEN] = &config->server.listen, [OPTION_PORT_FILE] = &config->port_file,
-	    [OPTION_SCRIPT] = &config->script,	      [OPTION_JOURNAL] = &config->journal,
-	    [OPTION_CERT] = &config->server.cert,     [OPTION_KEY] = &config->server.key,
-	    [OPTION_CA] = &config->server.ca,	      [OPTION_AUTH] = &config->server.auth_static};
+		[OPTION_LISTEN] = &config->server.listen, [OPTION_PORT_FILE] = &config->port_file,
+		[OPTION_SCRIPT] = &config->script,	  [OPTION_JOURNAL] = &config->journal,
+		[OPTION_CERT] = &config->server.cert,	  [OPTION_KEY] = &config->server.key,
+		[OPTION_CA] = &config->server.ca,	  [OPTION_AUTH] = &config->server.auth_static
+	};
 	int64_t seed;
 
 	switch (id) {
@@ -237,17 +238,17 @@ static int read_command_line(struct command_line *line, int argc, char **argv, s
 		return error_set(reterr, ERROR_USAGE, "'%s' is one word too many; see vtctldsim --help",
 				 argv[optind]);
 	return line->config.fleet.shards == NULL
-		   ? read_shards(line->default_shards, &line->config.fleet, reterr)
-		   : 0;
+		       ? read_shards(line->default_shards, &line->config.fleet, reterr)
+		       : 0;
 }
 
 int main(int argc, char **argv)
 {
-	struct command_line line = {.config = {.server.listen = "127.0.0.1:0",
-					       .fleet = {.keyspace = "commerce", .seed = 1},
-					       .time_scale = 1},
-				    .default_shards = "-80,80-"};
-	struct error error = {0};
+	struct command_line line = { .config = { .server.listen = "127.0.0.1:0",
+						 .fleet = { .keyspace = "commerce", .seed = 1 },
+						 .time_scale = 1 },
+				     .default_shards = "-80,80-" };
+	struct error error = { 0 };
 	int result = read_command_line(&line, argc, argv, &error);
 
 	line.config.fleet.schema = line.schema;

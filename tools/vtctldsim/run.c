@@ -47,7 +47,7 @@ static void on_signal(int number)
 
 static void signals_catch(void)
 {
-	struct sigaction action = {.sa_handler = on_signal};
+	struct sigaction action = { .sa_handler = on_signal };
 
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
@@ -124,11 +124,11 @@ static void advance(struct runner *runner, int64_t now_ms)
 
 static void refuse(struct runner *runner, const struct pending *pending, int code, const char *text)
 {
-	struct fleet_journal_entry entry = {.at_ms = virtual_now_ms(runner),
-					    .code = code,
-					    .text = text,
-					    .done = "",
-					    .request = &pending->call.request};
+	struct fleet_journal_entry entry = { .at_ms = virtual_now_ms(runner),
+					     .code = code,
+					     .text = text,
+					     .done = "",
+					     .request = &pending->call.request };
 
 	entry.ended_ms = entry.at_ms;
 	if (runner->journal != NULL && pending->call.method != NULL)
@@ -157,7 +157,7 @@ static bool start(struct runner *runner, const struct server_event *event, struc
 	call->request.tag = event->tag;
 	if (event->timeout_ms > 0)
 		call->request.timeout_ms =
-		    (int64_t)((double)event->timeout_ms * runner->config->time_scale) + 1;
+			(int64_t)((double)event->timeout_ms * runner->config->time_scale) + 1;
 	if (call->refusal != NULL) {
 		refuse(runner, pending, STATUS_UNKNOWN, call->refusal);
 		return false;
@@ -197,7 +197,7 @@ static void handle(struct runner *runner, const struct server_event *event)
 static void reload(struct runner *runner)
 {
 	struct script *script;
-	struct error error = {0};
+	struct error error = { 0 };
 
 	reload_asked = 0;
 	if (runner->config->script == NULL)
@@ -233,8 +233,9 @@ static void loop(struct runner *runner)
 		advance(runner, virtual_now_ms(runner));
 		if (!server_next(runner->server, wait_ms(runner), &event))
 			continue;
-		advance(runner, virtual_now_ms(runner));
-		/* Its own answer may just have gone out: then there is nothing to give up any more. */
+		/* A call that is gone must not be answered any more, so it is taken back first. */
+		if (event.kind == SERVER_CALL)
+			advance(runner, virtual_now_ms(runner));
 		handle(runner, &event);
 	}
 }
@@ -284,7 +285,7 @@ static int runner_open(struct runner *runner, struct error *reterr)
 
 int run(const struct run_config *config, struct error *reterr)
 {
-	struct runner runner = {.config = config};
+	struct runner runner = { .config = config };
 	int result;
 
 	signals_catch();

@@ -22,8 +22,8 @@ struct script {
 
 /* ---- What an entry may say ---- */
 
-static const char *const fault_keys[] = {"on",	 "nth",	     "times", "when",	 "shards",  "code",
-					 "text", "delay_ms", "drop",  "missing", "doubled", NULL};
+static const char *const fault_keys[] = { "on",	  "nth",      "times", "when",	  "shards",  "code",
+					  "text", "delay_ms", "drop",  "missing", "doubled", NULL };
 
 struct verb {
 	const char *name;
@@ -56,11 +56,11 @@ static const char *uuid_of(const json_t *entry, const char *newest_uuid)
 /* _TABLET_EVENT_MAX: none of them. */
 static int tablet_event_find(const char *name)
 {
-	static const char *const names[_TABLET_EVENT_MAX] = {[TABLET_STOP] = "stop",
-							     [TABLET_KILL] = "kill",
-							     [TABLET_PAUSE] = "pause",
-							     [TABLET_RESUME] = "resume",
-							     [TABLET_START] = "start"};
+	static const char *const names[_TABLET_EVENT_MAX] = { [TABLET_STOP] = "stop",
+							      [TABLET_KILL] = "kill",
+							      [TABLET_PAUSE] = "pause",
+							      [TABLET_RESUME] = "resume",
+							      [TABLET_START] = "start" };
 	int event = 0;
 
 	while (event < _TABLET_EVENT_MAX && (name == NULL || strcmp(names[event], name) != 0))
@@ -160,21 +160,21 @@ static void act_submit_foreign(struct fleet *fleet, const json_t *entry, const c
 }
 
 static const struct verb verbs[] = {
-    {"tablet", {"shard", "event"}, "event", act_tablet},
-    {"reparent", {"shard", "emergency"}, "shard", act_reparent},
-    {"forget_dead", {"shard"}, "shard", act_forget_dead},
-    {"vtctld", {"up"}, "up", act_vtctld},
-    {"remove_shard", {"shard"}, "shard", act_remove_shard},
-    {"add_shard", {"shard", "serving"}, "shard", act_add_shard},
-    {"block_cutover", {"shard", "blocked"}, "shard", act_block_cutover},
-    {"hold_copy", {"shard", "held"}, "shard", act_hold_copy},
-    {"unready", {"shard", "unready"}, "shard", act_unready},
-    {"exec", {"shard", "ddl"}, "ddl", act_exec},
-    {"cancel", {"uuid", "shard"}, NULL, act_cancel},
-    {"complete", {"uuid", "shard"}, NULL, act_complete},
-    {"retry", {"uuid", "shard"}, NULL, act_retry},
-    {"fail", {"uuid", "shard", "message"}, "shard", act_fail},
-    {"submit_foreign", {"uuid", "context", "shard", "ddl"}, "ddl", act_submit_foreign},
+	{ "tablet", { "shard", "event" }, "event", act_tablet },
+	{ "reparent", { "shard", "emergency" }, "shard", act_reparent },
+	{ "forget_dead", { "shard" }, "shard", act_forget_dead },
+	{ "vtctld", { "up" }, "up", act_vtctld },
+	{ "remove_shard", { "shard" }, "shard", act_remove_shard },
+	{ "add_shard", { "shard", "serving" }, "shard", act_add_shard },
+	{ "block_cutover", { "shard", "blocked" }, "shard", act_block_cutover },
+	{ "hold_copy", { "shard", "held" }, "shard", act_hold_copy },
+	{ "unready", { "shard", "unready" }, "shard", act_unready },
+	{ "exec", { "shard", "ddl" }, "ddl", act_exec },
+	{ "cancel", { "uuid", "shard" }, NULL, act_cancel },
+	{ "complete", { "uuid", "shard" }, NULL, act_complete },
+	{ "retry", { "uuid", "shard" }, NULL, act_retry },
+	{ "fail", { "uuid", "shard", "message" }, "shard", act_fail },
+	{ "submit_foreign", { "uuid", "context", "shard", "ddl" }, "ddl", act_submit_foreign },
 };
 
 /* ---- Reading ---- */
@@ -198,8 +198,8 @@ static bool keys_have(const char *const *keys, const char *key)
 static int keys_check(const char *path, size_t number, const json_t *entry, const char *const *keys,
 		      const char *const *more, struct error *reterr)
 {
-	static const char *const words[] = {"on",    "when",  "shards", "text", "missing", "doubled", "do",
-					    "shard", "event", "ddl",	"uuid", "context", "message", NULL};
+	static const char *const words[] = { "on",    "when",  "shards", "text", "missing", "doubled", "do",
+					     "shard", "event", "ddl",	 "uuid", "context", "message", NULL };
 	const char *key;
 	json_t *value;
 
@@ -249,7 +249,7 @@ static bool shard_is_known(const json_t *root, const struct fleet *fleet, const 
 static int shards_check(const char *path, size_t number, const json_t *entry, const json_t *root,
 			const struct fleet *fleet, struct error *reterr)
 {
-	static const char *const keys[] = {"shard", "shards", "missing", "doubled"};
+	static const char *const keys[] = { "shard", "shards", "missing", "doubled" };
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *list = text_of(entry, keys[i]);
@@ -284,7 +284,7 @@ static int method_read(const char *path, size_t number, const json_t *entry, enu
 static int fault_read(const char *path, size_t number, const json_t *entry, struct fault *ret,
 		      struct error *reterr)
 {
-	static const char *const none[] = {NULL};
+	static const char *const none[] = { NULL };
 	const char *when = text_of(entry, "when");
 
 	if (keys_check(path, number, entry, fault_keys, none, reterr) < 0 ||
@@ -309,11 +309,11 @@ static int fault_read(const char *path, size_t number, const json_t *entry, stru
 static int event_read(const char *path, size_t number, const json_t *entry, int64_t now_ms,
 		      struct script_event *ret, struct error *reterr)
 {
-	static const char *const common[] = {"do", "at_ms", "on", "nth", NULL};
+	static const char *const common[] = { "do", "at_ms", "on", "nth", NULL };
 	const struct verb *verb = verb_find(text_of(entry, "do"));
 	bool is_bound = json_object_get(entry, "on") != NULL;
 
-	*ret = (struct script_event){.entry = entry, .at_ms = NEVER};
+	*ret = (struct script_event){ .entry = entry, .at_ms = NEVER };
 	if (verb == NULL)
 		return error_set(reterr, ERROR_CONFIG, "%s, entry %zu: there is no such thing to \"do\"",
 				 path, number);
@@ -356,8 +356,8 @@ static int entries_read(struct script *script, const char *path, struct fleet *f
 		else if (json_object_get(entry, "do") == NULL)
 			result = fault_read(path, i + 1, entry, &faults[fault_count++], reterr);
 		else
-			result =
-			    event_read(path, i + 1, entry, now_ms, &script->events[script->count++], reterr);
+			result = event_read(path, i + 1, entry, now_ms, &script->events[script->count++],
+					    reterr);
 		if (result == 0)
 			result = shards_check(path, i + 1, entry, script->root, fleet, reterr);
 		if (result < 0)
@@ -380,8 +380,8 @@ int script_open(const char *path, struct fleet *fleet, int64_t now_ms, struct sc
 	script->root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	if (script->root == NULL) {
 		script_free(script);
-		return error_set(reterr, ERROR_CONFIG, "Cannot read the script %s, line %d: %s", path,
-				 error.line, error.text);
+		return error_set(reterr, ERROR_CONFIG, "Cannot read the script %s (line %d): %s", path,
+				 error.line > 0 ? error.line : 0, error.text);
 	}
 	if (!json_is_array(script->root)) {
 		script_free(script);

@@ -72,10 +72,10 @@ static void server_await_call(struct server *server)
 	if (slot == NULL)
 		abort();
 	slot->tag = ++server->last_tag;
-	slot->request = (struct op){OP_REQUEST, slot};
-	slot->receive = (struct op){OP_RECEIVE, slot};
-	slot->close = (struct op){OP_CLOSE, slot};
-	slot->answer = (struct op){OP_ANSWER, slot};
+	slot->request = (struct op){ OP_REQUEST, slot };
+	slot->receive = (struct op){ OP_RECEIVE, slot };
+	slot->close = (struct op){ OP_CLOSE, slot };
+	slot->answer = (struct op){ OP_ANSWER, slot };
 	grpc_call_details_init(&slot->details);
 	grpc_metadata_array_init(&slot->metadata);
 	slot->next = server->slots;
@@ -137,7 +137,7 @@ static char *file_read(const char *path, struct error *reterr)
 static int credentials_make(const struct server_config *config, grpc_server_credentials **ret,
 			    struct error *reterr)
 {
-	grpc_ssl_pem_key_cert_pair pair = {0};
+	grpc_ssl_pem_key_cert_pair pair = { 0 };
 	char *cert = NULL, *key = NULL, *ca = NULL;
 	int result = -1;
 
@@ -155,10 +155,10 @@ static int credentials_make(const struct server_config *config, grpc_server_cred
 		pair.cert_chain = cert;
 		pair.private_key = key;
 		*ret = grpc_ssl_server_credentials_create_ex(
-		    ca, &pair, 1,
-		    ca != NULL ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-			       : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
-		    NULL);
+			ca, &pair, 1,
+			ca != NULL ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
+				   : GRPC_SSL_DONT_REQUEST_CLIENT_CERTIFICATE,
+			NULL);
 		result = 0;
 	}
 	free(cert);
@@ -169,20 +169,20 @@ static int credentials_make(const struct server_config *config, grpc_server_cred
 
 static grpc_arg integer_arg(const char *key, int value)
 {
-	return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = (char *)key, .value.integer = value};
+	return (grpc_arg){ .type = GRPC_ARG_INTEGER, .key = (char *)key, .value.integer = value };
 }
 
 static int server_listen(struct server *server, const struct server_config *config, struct error *reterr)
 {
 	grpc_arg args[] = {
-	    integer_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_MAX),
-	    integer_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, MESSAGE_MAX),
-	    integer_arg(GRPC_ARG_MAX_METADATA_SIZE, METADATA_MAX),
-	    integer_arg(GRPC_ARG_ALLOW_REUSEPORT, 0),
-	    /* As Vitess: pings at most every 10 s. */
-	    integer_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10000),
+		integer_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, MESSAGE_MAX),
+		integer_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, MESSAGE_MAX),
+		integer_arg(GRPC_ARG_MAX_METADATA_SIZE, METADATA_MAX),
+		integer_arg(GRPC_ARG_ALLOW_REUSEPORT, 0),
+		/* As Vitess: pings at most every 10 s. */
+		integer_arg(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10000),
 	};
-	grpc_channel_args channel_args = {.num_args = sizeof(args) / sizeof(args[0]), .args = args};
+	grpc_channel_args channel_args = { .num_args = sizeof(args) / sizeof(args[0]), .args = args };
 	grpc_server_credentials *credentials = NULL;
 
 	if (credentials_make(config, &credentials, reterr) < 0)
@@ -236,8 +236,8 @@ int server_port(const struct server *server)
 
 static void slot_receive(struct slot *slot)
 {
-	grpc_op receive = {.op = GRPC_OP_RECV_MESSAGE};
-	grpc_op close = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER};
+	grpc_op receive = { .op = GRPC_OP_RECV_MESSAGE };
+	grpc_op close = { .op = GRPC_OP_RECV_CLOSE_ON_SERVER };
 	grpc_call_error error;
 
 	slot->path = grpc_slice_to_c_string(slot->details.method);
@@ -316,12 +316,12 @@ static bool server_received(struct server *server, struct slot *slot, bool ok, s
 		return false;
 	slot_take_message(slot);
 	slot->is_announced = true;
-	*ret = (struct server_event){.kind = SERVER_CALL,
-				     .tag = slot->tag,
-				     .path = slot->path,
-				     .bytes = slot->bytes,
-				     .length = slot->length,
-				     .timeout_ms = slot_timeout_ms(slot)};
+	*ret = (struct server_event){ .kind = SERVER_CALL,
+				      .tag = slot->tag,
+				      .path = slot->path,
+				      .bytes = slot->bytes,
+				      .length = slot->length,
+				      .timeout_ms = slot_timeout_ms(slot) };
 	return true;
 }
 
@@ -332,7 +332,7 @@ static bool server_closed(struct server *server, struct slot *slot, struct serve
 	slot->is_closed = true;
 	if (tell) {
 		slot->is_gone = true;
-		*ret = (struct server_event){.kind = SERVER_GONE, .tag = slot->tag};
+		*ret = (struct server_event){ .kind = SERVER_GONE, .tag = slot->tag };
 	}
 	server_drop_if_over(server, slot);
 	return tell;
@@ -369,7 +369,7 @@ static bool server_handle(struct server *server, const grpc_event *event, struct
 bool server_next(struct server *server, int64_t wait_ms, struct server_event *ret)
 {
 	gpr_timespec until =
-	    gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(wait_ms, GPR_TIMESPAN));
+		gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(wait_ms, GPR_TIMESPAN));
 	grpc_event event;
 
 	for (;;) {
@@ -387,7 +387,8 @@ void server_answer(struct server *server, uint64_t tag, int code, const char *te
 	struct slot *slot = server_find(server, tag);
 	grpc_slice details, body = grpc_empty_slice();
 	grpc_byte_buffer *message = NULL;
-	grpc_op ops[3] = {{.op = GRPC_OP_SEND_INITIAL_METADATA}, {.op = GRPC_OP_SEND_STATUS_FROM_SERVER}};
+	grpc_op ops[3] = { { .op = GRPC_OP_SEND_INITIAL_METADATA },
+			   { .op = GRPC_OP_SEND_STATUS_FROM_SERVER } };
 	size_t count = 2;
 
 	if (slot == NULL) /* its SERVER_GONE is handed out, and not yet read by the caller */

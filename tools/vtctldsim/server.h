@@ -37,7 +37,8 @@ int server_port(const struct server *server);
 /** server_next() - wait at most @wait_ms. False: nothing happened */
 bool server_next(struct server *server, int64_t wait_ms, struct server_event *ret);
 
-/** server_answer() - once for each SERVER_CALL, and nothing after its SERVER_GONE; @bytes only where code is 0 */
+/** server_answer() - once for each SERVER_CALL, and nothing after its SERVER_GONE; @bytes only where code is
+ * 0 */
 void server_answer(struct server *server, uint64_t tag, int code, const char *text, const uint8_t *bytes,
 		   size_t length);
 
