@@ -100,7 +100,8 @@ int must_check store_history(struct store *store, const char *cluster, const cha
  * store_lease() - take or keep the right to act on a keyspace
  * @scope:	"<cluster>/<keyspace>"
  * @owner:	"host:pid:incarnation", shown to the others
- * @ret_epoch:	grows with every taking
+ * @ret_epoch:	grows with every taking; on STORE_HELD that of the holder, under which a person's wish
+ *		(cancel, release) may be written although another acts on it
  * @ret_holder:	ACTOR_MAX + 1 bytes: who holds it, on STORE_HELD
  *
  * SQLite: an open-file-description lock, released by the kernel on kill -9, plus the epoch in

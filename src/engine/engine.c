@@ -296,16 +296,12 @@ int engine_add(struct engine *engine, const struct ask *ask, unsigned *ret_id, s
 	return 0;
 }
 
-/* The timer of an idle task: whoever leads looks; whoever does not tries to, and reads the record anew. */
+/* The timer of an idle task. A step begins with the lease and the record: another may have written it. */
 static void task_wake(struct task *task)
 {
 	task->timer_ms = INT64_MAX;
-	if (task->stage != STAGE_IDLE || task->engine->stopping)
-		return;
-	if (!task->have_record || !task->leader || task->write_failed)
+	if (task->stage == STAGE_IDLE && !task->engine->stopping)
 		open_start(task);
-	else
-		observe_start(task);
 }
 
 void engine_advance(struct engine *engine, int64_t now_ms, int64_t wall_ms)

@@ -126,7 +126,10 @@ bool goal_met_by(enum phase phase, enum goal goal)
 	}
 }
 
-/* A person's wish, written into the record before it is acted on. Nothing to write: look. */
+/*
+ * A person's wish, written into the record before it is acted on. Whoever does not lead writes it too, under
+ * the leader's epoch: the leader finds it when it loads the record for its next look. Nothing to write: look.
+ */
 static void apply_ask(struct task *task)
 {
 	const struct change *record = &task->record;
@@ -145,7 +148,7 @@ static void apply_ask(struct task *task)
 			 record->uuid, phase_name(record->phase));
 		return;
 	}
-	if (!task_may_act(task)) {
+	if (engine->config.read_only || engine->stopping) {
 		observe_start(task);
 		return;
 	}
@@ -159,12 +162,12 @@ static void apply_ask(struct task *task)
 		task->draft.cancel_asked = true;
 		what = "asked to cancel";
 	}
-	if (!task->asked && moving && (ask->deadline_ms > 0 || engine->wall_ms >= record->deadline_at_ms)) {
+	if (task->leader && !task->asked && moving && (ask->deadline_ms > 0 || engine->wall_ms >= record->deadline_at_ms)) {
 		task->draft.deadline_at_ms =
 			engine->wall_ms + (ask->deadline_ms > 0 ? ask->deadline_ms : DEADLINE_DEFAULT_MS);
 		what = what ? what : "asked to go on: new deadline";
 	}
-	task->asked = true;
+	task->asked = task->asked || task->leader;
 	if (!what) {
 		observe_start(task);
 		return;
@@ -217,9 +220,10 @@ static void on_find(struct task *task, const struct reply *reply)
 	ended = newest && (newest->phase == PHASE_VERIFIED || newest->phase == PHASE_CANCELLED ||
 			   newest->phase == PHASE_FAILED || newest->phase == PHASE_STOPPED);
 	if (newest && (task->have_record || !task->ask.again || !ended)) {
+		if (!task->have_record || newest->revision != task->record.revision)
+			task->idle_at_ms = quiet_from(newest); /* somebody else wrote it */
 		task_set_record(task, newest);
 		task->recorded = true;
-		task->idle_at_ms = quiet_from(&task->record);
 		task->write_failed = false;
 		task->failed_writes = 0;
 		apply_ask(task);

@@ -143,8 +143,8 @@ static int lease_is_current(struct sqlite_store *store, const struct sqlite_leas
 	return sqlite_run(store, stmt, reterr);
 }
 
-static int lock_row_find(struct sqlite_store *store, const char *scope, int64_t *ret_id, char *ret_owner,
-			 struct error *reterr)
+static int lock_row_find(struct sqlite_store *store, const char *scope, int64_t *ret_id, int64_t *ret_epoch,
+			 char *ret_owner, struct error *reterr)
 {
 	cleanup_stmt sqlite3_stmt *add = sqlite_prepare(store, sql_lock_add, reterr);
 	cleanup_stmt sqlite3_stmt *find = NULL;
@@ -165,6 +165,7 @@ static int lock_row_find(struct sqlite_store *store, const char *scope, int64_t 
 		return result;
 	assert(result == 1);
 	*ret_id = sqlite3_column_int64(find, 0);
+	*ret_epoch = sqlite3_column_int64(find, 2);
 	snprintf(ret_owner, ACTOR_MAX + 1, "%s", (const char *)sqlite3_column_text(find, 1));
 	return 0;
 }
@@ -191,14 +192,14 @@ static int lock_row_take(struct sqlite_store *store, struct sqlite_lease *lease,
 
 /* In a write transaction, so the row cannot change between the look at the lock and the epoch. */
 static int lease_take(struct sqlite_store *store, struct sqlite_lease *lease, const char *owner,
-		      char *ret_holder, struct error *reterr)
+		      int64_t *ret_epoch, char *ret_holder, struct error *reterr)
 {
 	int64_t id = 0, epoch = 0;
 	int result = sqlite_begin(store, true, reterr);
 
 	if (result < 0)
 		return result;
-	result = lock_row_find(store, lease->scope, &id, ret_holder, reterr);
+	result = lock_row_find(store, lease->scope, &id, ret_epoch, ret_holder, reterr);
 	if (result == 0)
 		result = lock_byte(store, id, F_WRLCK, reterr);
 	if (result != 0) {
@@ -216,6 +217,7 @@ static int lease_take(struct sqlite_store *store, struct sqlite_lease *lease, co
 	lease->id = id;
 	lease->epoch = epoch;
 	lease->held = true;
+	*ret_epoch = epoch;
 	ret_holder[0] = '\0';
 	return 0;
 }
@@ -246,9 +248,7 @@ int sqlite_lease(struct store *base, const char *scope, const char *owner, int64
 	}
 	result = lock_open(store, reterr);
 	if (result == 0)
-		result = lease_take(store, lease, owner, ret_holder, reterr);
-	if (result == 0)
-		*ret_epoch = lease->epoch;
+		result = lease_take(store, lease, owner, ret_epoch, ret_holder, reterr);
 	return result;
 }
 

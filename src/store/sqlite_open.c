@@ -280,7 +280,7 @@ static int config_set(sqlite3 *db)
 		{ SQLITE_DBCONFIG_DEFENSIVE, 1 },   { SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0 },
 		{ SQLITE_DBCONFIG_ENABLE_FKEY, 1 }, { SQLITE_DBCONFIG_ENABLE_TRIGGER, 1 },
 		{ SQLITE_DBCONFIG_ENABLE_VIEW, 0 }, { SQLITE_DBCONFIG_DQS_DML, 0 },
-		{ SQLITE_DBCONFIG_DQS_DDL, 0 },	    { SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0 },
+		{ SQLITE_DBCONFIG_DQS_DDL, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {

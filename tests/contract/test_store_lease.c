@@ -142,6 +142,7 @@ static void test_a_lease_is_one_holders_and_its_epoch_grows(void **state)
 	store_release(f.store, SCOPE);
 	store_release(f.store, "default/never-held");
 	assert_ok(store_lease(other, SCOPE, "host:2:b", &epoch, f.holder, err));
+	assert_string_equal(f.holder, "");
 	assert_true(epoch > f.epoch);
 	assert_result(store_lease(f.store, SCOPE, "host:1:a", &kept, f.holder, err), STORE_HELD);
 	assert_string_equal(f.holder, "host:2:b");
