@@ -171,7 +171,7 @@ static const struct rule rules[] = {
 	{ 605, AT(CANCELLING), YES(ANY_COMPLETE), MOVE(STOPPED), IS(INCONSISTENT),
 	  .reason = "a shard is complete although the change was being cancelled" },
 	{ 607, AT(CANCELLING), YES(ALL_GONE | ALL_SEEN), NO(BUSY), MOVE(CANCELLED), IS(FAILED),
-	  .reason = "no shard has it pending any more" },
+	  .reason = "withdrawn: no shard has it pending any more" },
 	{ 609, AT(CANCELLING), YES(BUSY), DO(WAIT), IS(RUNNING), .reason = IN_FLIGHT },
 	{ 611, AT(CANCELLING), YES(LATE), DO(REST), IS(LATE), .reason = OVERDUE },
 	{ 613, AT(CANCELLING), YES(ANY_LIVE | LEADER | DUE), NO(BUSY | LATE | ANY_COMPLETE | MISMATCH), DO(CANCEL), IS(RUNNING),

@@ -218,14 +218,14 @@ void decide_reply(struct task *task, enum purpose purpose, const struct reply *r
 		return;
 	}
 	if (reply->result < 0) {
-		open_store_trouble(task, reply);
+		record_trouble(task, reply);
 		return;
 	}
 	if (reply->result > 0) { /* somebody wrote first: load, look and decide again */
 		if (task->engine->stopping)
 			task_idle(task, 0);
 		else
-			open_start(task);
+			record_start(task);
 		return;
 	}
 	task_set_record(task, &task->draft);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,8 +119,10 @@ void engine_reply(struct engine *engine, const struct reply *reply)
 		task->waiting--;
 	view_touch(task);
 	switch (pending.purpose) {
-	case FOR_LEASE: case FOR_FIND: case FOR_KEYSPACES: case FOR_DISCOVER: case FOR_BEFORE: case FOR_INSERT:
-	case FOR_BUSY_TABLE: case FOR_ASK:
+	case FOR_LEASE: case FOR_FIND: case FOR_ASK:
+		record_reply(task, pending.purpose, reply);
+		return;
+	case FOR_KEYSPACES: case FOR_DISCOVER: case FOR_BEFORE: case FOR_INSERT: case FOR_BUSY_TABLE:
 		open_reply(task, pending.purpose, pending.index, reply);
 		return;
 	case FOR_TOPOLOGY: case FOR_TABLETS: case FOR_ROWS: case FOR_DIRECT: case FOR_CONFIRM:
@@ -154,6 +157,32 @@ void task_end(struct task *task, const struct error *error)
 	if (error)
 		task->view.error = *error;
 	view_touch(task);
+}
+
+void task_fail(struct task *task, enum error_code code, const char *format, ...)
+{
+	struct error error = { .code = code };
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(error.text, sizeof(error.text), format, arguments);
+	va_end(arguments);
+	task_end(task, &error);
+}
+
+/* Not possible now: say why, try again later, unless the asker's patience is over. */
+void task_hold(struct task *task, const char *format, ...)
+{
+	struct engine *engine = task->engine;
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(task->reason, sizeof(task->reason), format, arguments);
+	va_end(arguments);
+	if (engine->now_ms >= task->until_ms)
+		task_fail(task, ERROR_UNAVAILABLE, "%.900s", task->reason);
+	else
+		task_idle(task, schedule_backoff(1000, 30000, task->failed_looks++, engine_chance(engine)));
 }
 
 bool task_may_act(const struct task *task)
@@ -292,7 +321,7 @@ int engine_add(struct engine *engine, const struct ask *ask, unsigned *ret_id, s
 	engine->tasks[engine->task_count++] = task;
 	*ret_id = task->id;
 	view_touch(task);
-	open_start(task);
+	record_start(task);
 	return 0;
 }
 
@@ -301,7 +330,7 @@ static void task_wake(struct task *task)
 {
 	task->timer_ms = INT64_MAX;
 	if (task->stage == STAGE_IDLE && !task->engine->stopping)
-		open_start(task);
+		record_start(task);
 }
 
 void engine_advance(struct engine *engine, int64_t now_ms, int64_t wall_ms)

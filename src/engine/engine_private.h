@@ -3,7 +3,8 @@
  * Inside of the engine. One task per change; a task is always in exactly one stage, and leaves
  * it when the replies it waits for are there, or when its timer fires.
  *
- *	open.c     LEASE -> FIND -> SURVEY -> DISCOVER -> BEFORE -> INSERT    until there is a record
+ *	record.c   LEASE -> FIND -> ASK                                       every step begins here
+ *	open.c     SURVEY -> DISCOVER -> BEFORE -> INSERT                     where there is no record
  *	observe.c  LOOK                                                       one look at the fleet
  *	decide.c   (facts, rule) -> WRITE | ATTEMPT -> effect | CONFIRM | VERIFY | REST
  *	verify.c   VERIFY -> PROOF
@@ -126,7 +127,7 @@ struct task {
 	char effect_text[REASON_MAX]; /* outcome of the last effect that was not OK */
 	unsigned effects_sent[_EFFECT_MAX];
 
-	bool write_failed, already, asked;
+	bool write_failed, judged, already, asked;
 	struct view view;
 	struct shard_view *shard_views;
 	char reason[REASON_MAX + 256];
@@ -168,12 +169,20 @@ void task_set_record(struct task *task, const struct change *change);
 void change_copy(struct arena *arena, const struct change *from, struct change *ret);
 bool task_may_act(const struct task *task);
 
+void task_fail(struct task *task, enum error_code code, const char *format, ...) printf_like(3, 4);
+/** not possible now: say why and try again later, unless the asker's patience is over */
+void task_hold(struct task *task, const char *format, ...) printf_like(2, 3);
+
+/* record.c */
+void record_start(struct task *task);
+void record_reply(struct task *task, enum purpose purpose, const struct reply *reply);
+void record_trouble(struct task *task, const struct reply *reply);
+bool goal_met_by(enum phase phase, enum goal goal);
+
 /* open.c */
-void open_start(struct task *task);
+void open_survey(struct task *task);
 void open_reply(struct task *task, enum purpose purpose, size_t index, const struct reply *reply);
 void open_unreachable(struct task *task, const struct vtctld_reply *reply);
-void open_store_trouble(struct task *task, const struct reply *reply);
-bool goal_met_by(enum phase phase, enum goal goal);
 
 /* observe.c */
 void observe_start(struct task *task);

@@ -1,6 +1,6 @@
 /*
- * From a person's wish to a record: find the one that exists, adopt what the fleet shows, or make a
- * new one after looking whether the statement can work at all.
+ * The store has no record: adopt what the fleet shows, or make a new one after looking whether the statement
+ * can work at all.
  */
 #include "engine_private.h"
 
@@ -11,242 +11,20 @@
 #include "vtddl/identity.h"
 #include "vtddl/strbuf.h"
 
-#define FOLLOW_MS 2000 /* how often a follower tries for the lease */
 #define OPEN_TRIES 3   /* a server that was never seen is given up after so many silent reads */
 #define STRATEGY "vitess --postpone-completion --singleton-context"
 #define DISCOVER_ROWS 1000
-#define ORPHAN_MS 3000
 #define NAMES_SHOWN 400
 
-static void end_with(struct task *task, enum error_code code, const char *format, ...) printf_like(3, 4);
+/* ---- What does the fleet show? ---- */
 
-static void end_with(struct task *task, enum error_code code, const char *format, ...)
-{
-	struct error error = { .code = code };
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(error.text, sizeof(error.text), format, arguments);
-	va_end(arguments);
-	task_end(task, &error);
-}
-
-/* Not possible now: say why, try again later, unless the asker's patience is over. */
-static void hold(struct task *task, const char *format, ...) printf_like(2, 3);
-
-static void hold(struct task *task, const char *format, ...)
-{
-	struct engine *engine = task->engine;
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(task->reason, sizeof(task->reason), format, arguments);
-	va_end(arguments);
-	if (engine->now_ms >= task->until_ms)
-		end_with(task, ERROR_UNAVAILABLE, "%.900s", task->reason);
-	else
-		task_idle(task, schedule_backoff(1000, 30000, task->failed_looks++, engine_chance(engine)));
-}
-
-/* ---- The lease and the stored record. ---- */
-
-static void find(struct task *task)
-{
-	struct engine *engine = task->engine;
-	struct change probe = { .generation = 1 };
-	struct store_filter filter = { .cluster = engine->config.cluster, .keyspace = task->ask.keyspace };
-
-	task->stage = STAGE_FIND;
-	if (task->have_record) {
-		filter.uuid_or_context = task->record.uuid;
-	} else if (task->ask.ddl) {
-		identity_derive(&probe, task->ask.keyspace, task->normal, 1);
-		filter.ddl_sha256 = arena_strdup(&task->open_arena, probe.ddl_sha256);
-	} else {
-		filter.uuid_or_context = task->ask.uuid;
-	}
-	arena_release(&task->draft_arena);
-	engine_emit(task, REQUEST_STORE_LIST, FOR_FIND, 0, &task->draft_arena)->filter = filter;
-}
-
-void open_start(struct task *task)
-{
-	struct engine *engine = task->engine;
-	char *scope;
-
-	arena_release(&task->open_arena);
-	task->unseen = 0;
-	if (engine->config.read_only) {
-		find(task);
-		return;
-	}
-	task->stage = STAGE_LEASE;
-	scope = arena_printf(&task->open_arena, "%s/%s", engine->config.cluster, task->ask.keyspace);
-	engine_emit(task, REQUEST_STORE_LEASE, FOR_LEASE, 0, &task->open_arena)->scope = scope;
-}
-
-void open_store_trouble(struct task *task, const struct reply *reply)
-{
-	if (!task->have_record) {
-		task_end(task, &reply->error);
-		return;
-	}
-	task->write_failed = true; /* no effects; looks go on */
-	snprintf(task->reason, sizeof(task->reason), "%s", reply->error.text);
-	task_idle(task, schedule_backoff(1000, 30000, task->failed_writes++, engine_chance(task->engine)));
-}
-
-static void on_lease(struct task *task, const struct reply *reply)
-{
-	if (reply->result < 0) {
-		open_store_trouble(task, reply);
-		return;
-	}
-	task->leader = reply->result == 0;
-	task->epoch = reply->epoch;
-	snprintf(task->holder, sizeof(task->holder), "%s", task->leader ? "" : reply->holder);
-	find(task);
-}
-
-bool goal_met_by(enum phase phase, enum goal goal)
-{
-	switch (goal) {
-	case GOAL_SUBMITTED:
-	case GOAL_READY:
-		return phase == PHASE_COMPLETING || phase == PHASE_COMPLETED || phase == PHASE_VERIFIED ||
-		       (goal == GOAL_SUBMITTED && phase == PHASE_SUBMITTED);
-	case GOAL_COMPLETED:
-		return phase == PHASE_COMPLETED || phase == PHASE_VERIFIED;
-	case GOAL_VERIFIED:
-		return phase == PHASE_VERIFIED;
-	case GOAL_CANCELLED:
-		return phase == PHASE_CANCELLED;
-	default:
-		return false;
-	}
-}
-
-/*
- * A person's wish, written into the record before it is acted on. Whoever does not lead writes it too, under
- * the leader's epoch: the leader finds it when it loads the record for its next look. Nothing to write: look.
- */
-static void apply_ask(struct task *task)
-{
-	const struct change *record = &task->record;
-	const struct ask *ask = &task->ask;
-	struct engine *engine = task->engine;
-	bool moving = record->phase == PHASE_SUBMITTING || record->phase == PHASE_SUBMITTED ||
-		      record->phase == PHASE_COMPLETING || record->phase == PHASE_COMPLETED ||
-		      record->phase == PHASE_CANCELLING;
-	const char *what = NULL;
-
-	if (!task->asked)
-		task->already = goal_met_by(record->phase, ask->goal);
-	if (ask->goal == GOAL_CANCELLED && (record->phase == PHASE_COMPLETING || record->phase == PHASE_COMPLETED ||
-					    record->phase == PHASE_VERIFIED)) {
-		end_with(task, ERROR_BLOCKED, "change %s is %s, past the point of no return, and cannot be cancelled; let it end, then revert it as a change of its own",
-			 record->uuid, phase_name(record->phase));
-		return;
-	}
-	if (engine->config.read_only || engine->stopping) {
-		observe_start(task);
-		return;
-	}
-	arena_release(&task->draft_arena);
-	change_copy(&task->draft_arena, record, &task->draft);
-	if (ask->open_gate && record->gate == GATE_MANUAL && moving) {
-		task->draft.gate = GATE_AUTO;
-		what = "released: the gate is open";
-	}
-	if (ask->goal == GOAL_CANCELLED && !record->cancel_asked && record->phase != PHASE_CANCELLED) {
-		task->draft.cancel_asked = true;
-		what = "asked to cancel";
-	}
-	if (task->leader && !task->asked && moving && (ask->deadline_ms > 0 || engine->wall_ms >= record->deadline_at_ms)) {
-		task->draft.deadline_at_ms =
-			engine->wall_ms + (ask->deadline_ms > 0 ? ask->deadline_ms : DEADLINE_DEFAULT_MS);
-		what = what ? what : "asked to go on: new deadline";
-	}
-	task->asked = task->asked || task->leader;
-	if (!what) {
-		observe_start(task);
-		return;
-	}
-	task->stage = STAGE_ASK;
-	task->draft.updated_at_ms = engine->wall_ms;
-	task->entry = (struct history_entry){ .at_ms = engine->wall_ms, .actor = engine->config.actor, .from = record->phase,
-					      .to = record->phase, .reason = what, .evidence = "" };
-
-	struct request *request = engine_emit(task, REQUEST_STORE_UPDATE, FOR_ASK, 0, &task->draft_arena);
-
-	request->change = &task->draft;
-	request->expect = (struct store_expect){ record->phase, record->revision, task->epoch };
-	request->entry = &task->entry;
-}
-
-static void survey(struct task *task)
+void open_survey(struct task *task)
 {
 	task->stage = STAGE_SURVEY;
 	engine_emit_rpc(task, VTCTLD_GET_KEYSPACES, FOR_KEYSPACES, 0, &task->open_arena);
 	engine_emit_rpc(task, VTCTLD_FIND_ALL_SHARDS, FOR_TOPOLOGY, 0, &task->open_arena);
 }
 
-/*
- * From when on can no effect of whoever wrote the record act any more? vtctld stops a call within a
- * second of its client's death (measured), so repeating an effect need not wait for the deadline of
- * one whose sender is gone; a reversal does (R4).
- */
-static int64_t quiet_from(const struct change *record)
-{
-	int64_t orphaned_ms = record->updated_at_ms + ORPHAN_MS;
-
-	if (record->cancel_asked || record->in_flight_until_ms < orphaned_ms)
-		return record->in_flight_until_ms;
-	return orphaned_ms;
-}
-
-static void on_find(struct task *task, const struct reply *reply)
-{
-	const struct change *newest = NULL;
-	bool ended;
-
-	if (reply->result < 0) {
-		open_store_trouble(task, reply);
-		return;
-	}
-	for (size_t i = 0; i < reply->change_count; i++)
-		if (!newest || reply->changes[i].generation > newest->generation)
-			newest = &reply->changes[i];
-	ended = newest && (newest->phase == PHASE_VERIFIED || newest->phase == PHASE_CANCELLED ||
-			   newest->phase == PHASE_FAILED || newest->phase == PHASE_STOPPED);
-	if (newest && (task->have_record || !task->ask.again || !ended)) {
-		if (!task->have_record || newest->revision != task->record.revision)
-			task->idle_at_ms = quiet_from(newest); /* somebody else wrote it */
-		task_set_record(task, newest);
-		task->recorded = true;
-		task->write_failed = false;
-		task->failed_writes = 0;
-		apply_ask(task);
-		return;
-	}
-	if (task->have_record || (!newest && (!task->ask.ddl || task->engine->config.read_only ||
-					      task->ask.goal == GOAL_CANCELLED))) {
-		end_with(task, ERROR_INPUT, "the store has no change %s%.200s of keyspace %s; `vtddl show %s` lists what the fleet has",
-			 task->ask.ddl ? "with this statement" : "", task->ask.ddl ? "" : task->ask.uuid,
-			 task->ask.keyspace, task->ask.keyspace);
-		return;
-	}
-	if (!task->leader) {
-		snprintf(task->reason, sizeof(task->reason), "another vtddl (%s) works on keyspace %s; waiting for its lease",
-			 task->holder, task->ask.keyspace);
-		task_idle(task, FOLLOW_MS);
-		return;
-	}
-	task->next_generation = newest ? newest->generation + 1 : 1;
-	survey(task);
-}
-
-/* ---- No record: what does the fleet show? ---- */
 
 /* The first read of all failed: end where trying again is no use, else try a few times. */
 void open_unreachable(struct task *task, const struct vtctld_reply *reply)
@@ -256,12 +34,12 @@ void open_unreachable(struct task *task, const struct vtctld_reply *reply)
 					     : "; nothing was sent";
 
 	if (reply->code == 7 || reply->code == 16)
-		end_with(task, ERROR_AUTH, "vtctld refused the credentials (%.600s): check --grpc-auth-static-client-creds or the client certificate%s",
+		task_fail(task, ERROR_AUTH, "vtctld refused the credentials (%.600s): check --grpc-auth-static-client-creds or the client certificate%s",
 			 reply->text, left);
 	else if (silent && ++task->failed_looks < OPEN_TRIES)
 		task_idle(task, schedule_backoff(500, 5000, task->failed_looks, engine_chance(task->engine)));
 	else
-		end_with(task, ERROR_UNAVAILABLE, "%s: %.700s%s", vtctld_method_name(reply->method), reply->text, left);
+		task_fail(task, ERROR_UNAVAILABLE, "%s: %.700s%s", vtctld_method_name(reply->method), reply->text, left);
 }
 
 static bool keyspace_known(struct task *task)
@@ -278,7 +56,7 @@ static bool keyspace_known(struct task *task)
 		strbuf_add_shown(&known, reply->keyspaces.names[i], KEYSPACE_MAX);
 	}
 	if (!found)
-		end_with(task, ERROR_INPUT, "vtctld knows no keyspace '%s'; it has: %s", task->ask.keyspace,
+		task_fail(task, ERROR_INPUT, "vtctld knows no keyspace '%s'; it has: %s", task->ask.keyspace,
 			 known.length ? known.text : "none");
 	strbuf_release(&known);
 	return found;
@@ -323,7 +101,7 @@ static void survey_done(struct task *task)
 	}
 	problem = topology_problem(&task->open_arena, shards->shards.items, shards->shards.count);
 	if (problem) {
-		end_with(task, ERROR_BLOCKED, "%.900s", problem);
+		task_fail(task, ERROR_BLOCKED, "%.900s", problem);
 		return;
 	}
 	task->survey = shards->shards.items;
@@ -379,7 +157,7 @@ static void discover_done(struct task *task)
 	bool known = task->discovered >= task->next_generation;
 
 	if (task->unseen) {
-		hold(task, "%.900s; nothing is sent before every primary has answered", task->trouble);
+		task_hold(task, "%.900s; nothing is sent before every primary has answered", task->trouble);
 		return;
 	}
 	memset(&task->draft, 0, sizeof(task->draft));
@@ -501,13 +279,13 @@ static void before_done(struct task *task)
 	const char *problem = NULL;
 
 	if (task->unseen) {
-		hold(task, "%.900s; nothing is sent before every primary has answered", task->trouble);
+		task_hold(task, "%.900s; nothing is sent before every primary has answered", task->trouble);
 		return;
 	}
 	if (!task->draft.adopted)
 		problem = precondition(task);
 	if (problem)
-		end_with(task, ERROR_BLOCKED, "%.1000s", problem);
+		task_fail(task, ERROR_BLOCKED, "%.1000s", problem);
 	else if (task_may_act(task))
 		insert(task);
 }
@@ -525,7 +303,7 @@ static void on_insert(struct task *task, const struct reply *reply)
 		return;
 	}
 	if (reply->result == STORE_CONFLICT) { /* written by another meanwhile: take that one */
-		open_start(task);
+		record_start(task);
 		return;
 	}
 	task->stage = STAGE_BUSY_TABLE;
@@ -538,23 +316,9 @@ static void on_busy_table(struct task *task, const struct reply *reply)
 {
 	const struct change *other = reply->result == 0 && reply->change_count ? &reply->changes[0] : NULL;
 
-	end_with(task, ERROR_WAITING, "another change of table '%s' is not over: %s, phase %s; end it (vtddl run, or vtddl cancel %s %s), then run this one",
+	task_fail(task, ERROR_WAITING, "another change of table '%s' is not over: %s, phase %s; end it (vtddl run, or vtddl cancel %s %s), then run this one",
 		 task->ddl.table, other ? other->uuid : "unknown", other ? phase_name(other->phase) : "unknown",
 		 task->ask.keyspace, other ? other->uuid : "UUID");
-}
-
-static void on_ask(struct task *task, const struct reply *reply)
-{
-	if (reply->result == 0) {
-		task_set_record(task, &task->draft);
-		observe_start(task);
-	} else if (reply->result > 0) {
-		task->asked = false;
-		open_start(task);
-	} else {
-		task->asked = false;
-		open_store_trouble(task, reply);
-	}
 }
 
 void open_reply(struct task *task, enum purpose purpose, size_t index, const struct reply *reply)
@@ -562,11 +326,8 @@ void open_reply(struct task *task, enum purpose purpose, size_t index, const str
 	if (task->stage == STAGE_ENDED)
 		return;
 	switch (purpose) {
-	case FOR_LEASE: on_lease(task, reply); return;
-	case FOR_FIND: on_find(task, reply); return;
 	case FOR_INSERT: on_insert(task, reply); return;
 	case FOR_BUSY_TABLE: on_busy_table(task, reply); return;
-	case FOR_ASK: on_ask(task, reply); return;
 	case FOR_KEYSPACES: task->keyspaces = reply->rpc; break;
 	case FOR_TOPOLOGY: task->topology = reply->rpc; break;
 	case FOR_DISCOVER: on_discover(task, index, &reply->rpc); break;

@@ -77,22 +77,27 @@ static void write_advice(struct task *task)
 }
 #pragma GCC diagnostic pop
 
-/* The first shard that explains a wait: one that is dead or cannot be seen, else the slowest. */
+/* The shard that explains a wait: the first that is dead or cannot be seen, else one whose cut-over failed. */
 static const char *blocking_shard(struct task *task, size_t *ret_shard)
 {
 	const struct look *look = task_look(task);
+	const char *tried = NULL;
 
 	for (size_t i = 0; i < task->record.shard_count; i++) {
 		const struct shard_look *shard = &look->shards[i];
-		bool dead = shard->state == ROW_ONE && !migration_is_live(&shard->row) &&
-			    shard->row.status != MIGRATION_COMPLETE;
+		bool one = shard->state == ROW_ONE, live = one && migration_is_live(&shard->row);
+		bool dead = one && !live && shard->row.status != MIGRATION_COMPLETE;
 
 		if (shard->state == ROW_UNKNOWN || shard->state == ROW_DOUBLE || dead) {
 			*ret_shard = i;
 			return task->shard_views[i].reason;
 		}
+		if (!tried && live && !shard->row.postpone_completion && shard->row.message[0]) {
+			*ret_shard = i;
+			tried = task->shard_views[i].reason;
+		}
 	}
-	return NULL;
+	return tried;
 }
 
 static void write_reason(struct task *task)

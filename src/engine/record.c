@@ -1,0 +1,233 @@
+/*
+ * A step begins here: the lease, the record as the store has it, and a person's wish written into it.
+ */
+#include "engine_private.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "vtddl/identity.h"
+
+#define FOLLOW_MS 2000 /* how often a follower tries for the lease */
+#define ORPHAN_MS 3000 /* from when on an effect of a dead process can no more act */
+
+static void find(struct task *task)
+{
+	struct engine *engine = task->engine;
+	struct change probe = { .generation = 1 };
+	struct store_filter filter = { .cluster = engine->config.cluster, .keyspace = task->ask.keyspace };
+
+	task->stage = STAGE_FIND;
+	if (task->have_record) {
+		filter.uuid_or_context = task->record.uuid;
+	} else if (task->ask.ddl) {
+		identity_derive(&probe, task->ask.keyspace, task->normal, 1);
+		filter.ddl_sha256 = arena_strdup(&task->open_arena, probe.ddl_sha256);
+	} else {
+		filter.uuid_or_context = task->ask.uuid;
+	}
+	arena_release(&task->draft_arena);
+	engine_emit(task, REQUEST_STORE_LIST, FOR_FIND, 0, &task->draft_arena)->filter = filter;
+}
+
+void record_start(struct task *task)
+{
+	struct engine *engine = task->engine;
+	char *scope;
+
+	arena_release(&task->open_arena);
+	task->unseen = 0;
+	if (engine->config.read_only) {
+		find(task);
+		return;
+	}
+	task->stage = STAGE_LEASE;
+	scope = arena_printf(&task->open_arena, "%s/%s", engine->config.cluster, task->ask.keyspace);
+	engine_emit(task, REQUEST_STORE_LEASE, FOR_LEASE, 0, &task->open_arena)->scope = scope;
+}
+
+void record_trouble(struct task *task, const struct reply *reply)
+{
+	if (!task->have_record) {
+		task_end(task, &reply->error);
+		return;
+	}
+	task->write_failed = true; /* no effects; looks go on */
+	snprintf(task->reason, sizeof(task->reason), "%s", reply->error.text);
+	task_idle(task, schedule_backoff(1000, 30000, task->failed_writes++, engine_chance(task->engine)));
+}
+
+static void on_lease(struct task *task, const struct reply *reply)
+{
+	if (reply->result < 0) {
+		record_trouble(task, reply);
+		return;
+	}
+	task->leader = reply->result == 0;
+	task->epoch = reply->epoch;
+	snprintf(task->holder, sizeof(task->holder), "%s", task->leader ? "" : reply->holder);
+	find(task);
+}
+
+bool goal_met_by(enum phase phase, enum goal goal)
+{
+	switch (goal) {
+	case GOAL_SUBMITTED:
+	case GOAL_READY:
+		return phase == PHASE_COMPLETING || phase == PHASE_COMPLETED || phase == PHASE_VERIFIED ||
+		       (goal == GOAL_SUBMITTED && phase == PHASE_SUBMITTED);
+	case GOAL_COMPLETED:
+		return phase == PHASE_COMPLETED || phase == PHASE_VERIFIED;
+	case GOAL_VERIFIED:
+		return phase == PHASE_VERIFIED;
+	case GOAL_CANCELLED:
+		return phase == PHASE_CANCELLED;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A person's wish, written into the record before it is acted on. Whoever does not lead writes it too, under
+ * the leader's epoch: the leader finds it when it loads the record for its next look. Nothing to write: look.
+ */
+static void apply_ask(struct task *task)
+{
+	const struct change *record = &task->record;
+	const struct ask *ask = &task->ask;
+	struct engine *engine = task->engine;
+	bool moving = record->phase == PHASE_SUBMITTING || record->phase == PHASE_SUBMITTED ||
+		      record->phase == PHASE_COMPLETING || record->phase == PHASE_COMPLETED ||
+		      record->phase == PHASE_CANCELLING;
+	const char *what = NULL;
+
+	if (!task->judged)
+		task->already = goal_met_by(record->phase, ask->goal);
+	task->judged = true;
+	if (ask->goal == GOAL_CANCELLED && (record->phase == PHASE_COMPLETING || record->phase == PHASE_COMPLETED ||
+					    record->phase == PHASE_VERIFIED)) {
+		task_fail(task, ERROR_BLOCKED, "change %s is %s, past the point of no return, and cannot be cancelled; let it end, then revert it as a change of its own",
+			 record->uuid, phase_name(record->phase));
+		return;
+	}
+	if (ask->take_up && (record->phase == PHASE_SUBMITTING || record->phase == PHASE_SUBMITTED)) {
+		task_fail(task, ERROR_WAITING, "change %s is %s and not released yet, so there is nothing to verify; `vtddl complete %s %s` releases it",
+			 record->uuid, phase_name(record->phase), record->keyspace, record->uuid);
+		return;
+	}
+	if (engine->config.read_only || engine->stopping) {
+		observe_start(task);
+		return;
+	}
+	arena_release(&task->draft_arena);
+	change_copy(&task->draft_arena, record, &task->draft);
+	if (ask->open_gate && record->gate == GATE_MANUAL && moving) {
+		task->draft.gate = GATE_AUTO;
+		what = "released: the gate is open";
+	}
+	if (ask->goal == GOAL_CANCELLED && !record->cancel_asked && record->phase != PHASE_CANCELLED) {
+		task->draft.cancel_asked = true;
+		what = "asked to cancel";
+	}
+	if (task->leader && !task->asked && moving && (ask->deadline_ms > 0 || engine->wall_ms >= record->deadline_at_ms)) {
+		task->draft.deadline_at_ms =
+			engine->wall_ms + (ask->deadline_ms > 0 ? ask->deadline_ms : DEADLINE_DEFAULT_MS);
+		what = what ? what : "asked to go on: new deadline";
+	}
+	task->asked = task->asked || task->leader;
+	if (!what) {
+		observe_start(task);
+		return;
+	}
+	task->stage = STAGE_ASK;
+	task->draft.updated_at_ms = engine->wall_ms;
+	task->entry = (struct history_entry){ .at_ms = engine->wall_ms, .actor = engine->config.actor, .from = record->phase,
+					      .to = record->phase, .reason = what, .evidence = "" };
+
+	struct request *request = engine_emit(task, REQUEST_STORE_UPDATE, FOR_ASK, 0, &task->draft_arena);
+
+	request->change = &task->draft;
+	request->expect = (struct store_expect){ record->phase, record->revision, task->epoch };
+	request->entry = &task->entry;
+}
+
+/*
+ * From when on can no effect of whoever wrote the record act any more? vtctld stops a call within a
+ * second of its client's death (measured), so repeating an effect need not wait for the deadline of
+ * one whose sender is gone; a reversal does (R4).
+ */
+static int64_t quiet_from(const struct change *record)
+{
+	int64_t orphaned_ms = record->updated_at_ms + ORPHAN_MS;
+
+	if (record->cancel_asked || record->in_flight_until_ms < orphaned_ms)
+		return record->in_flight_until_ms;
+	return orphaned_ms;
+}
+
+static void on_find(struct task *task, const struct reply *reply)
+{
+	const struct change *newest = NULL;
+	bool ended;
+
+	if (reply->result < 0) {
+		record_trouble(task, reply);
+		return;
+	}
+	for (size_t i = 0; i < reply->change_count; i++)
+		if (!newest || reply->changes[i].generation > newest->generation)
+			newest = &reply->changes[i];
+	ended = newest && (newest->phase == PHASE_VERIFIED || newest->phase == PHASE_CANCELLED ||
+			   newest->phase == PHASE_FAILED || newest->phase == PHASE_STOPPED);
+	if (newest && (task->have_record || !task->ask.again || !ended)) {
+		if (!task->have_record || newest->revision != task->record.revision)
+			task->idle_at_ms = quiet_from(newest); /* somebody else wrote it */
+		task_set_record(task, newest);
+		task->recorded = true;
+		task->write_failed = false;
+		task->failed_writes = 0;
+		apply_ask(task);
+		return;
+	}
+	if (task->have_record || (!newest && (!task->ask.ddl || task->engine->config.read_only ||
+					      task->ask.goal == GOAL_CANCELLED))) {
+		task_fail(task, ERROR_INPUT, "the store has no change %s%.200s of keyspace %s; `vtddl show %s` lists what the fleet has",
+			 task->ask.ddl ? "with this statement" : "", task->ask.ddl ? "" : task->ask.uuid,
+			 task->ask.keyspace, task->ask.keyspace);
+		return;
+	}
+	if (!task->leader) {
+		snprintf(task->reason, sizeof(task->reason), "another vtddl (%s) works on keyspace %s; waiting for its lease",
+			 task->holder, task->ask.keyspace);
+		task_idle(task, FOLLOW_MS);
+		return;
+	}
+	task->next_generation = newest ? newest->generation + 1 : 1;
+	open_survey(task);
+}
+
+static void on_ask(struct task *task, const struct reply *reply)
+{
+	if (reply->result == 0) {
+		task_set_record(task, &task->draft);
+		observe_start(task);
+	} else if (reply->result > 0) {
+		task->asked = false;
+		record_start(task);
+	} else {
+		task->asked = false;
+		record_trouble(task, reply);
+	}
+}
+
+void record_reply(struct task *task, enum purpose purpose, const struct reply *reply)
+{
+	if (task->stage == STAGE_ENDED)
+		return;
+	if (purpose == FOR_LEASE)
+		on_lease(task, reply);
+	else if (purpose == FOR_FIND)
+		on_find(task, reply);
+	else
+		on_ask(task, reply);
+}
