@@ -2,9 +2,8 @@
 /*
  * log: structured lines on standard error, for the command line and the loop only.
  *
- * One line per change of state, never per poll. On a terminal the line is text for
- * people; elsewhere, or with --log-format json, one JSON object with `time`,
- * `level`, `msg` and the fields.
+ * One line per change of state, never per poll: text for people, or with
+ * --log-format json one JSON object with `time`, `level`, `msg` and the fields.
  */
 #include <stdbool.h>
 

@@ -62,7 +62,7 @@ void crash_point(const char *name)
 
 	assert(point && "the name is missing in crash_points.def");
 	if (passed_overall == 0 && getenv("VTDDL_CRASH_COUNT"))
-		atexit(write_count);
+		at_quick_exit(write_count);
 	passed_overall++;
 	point->passed++;
 	if (at && is_the_place(point, at))

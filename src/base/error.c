@@ -52,10 +52,13 @@ int error_prefix(struct error *err, const char *format, ...)
 static const int exit_codes[_ERROR_MAX] = {
 	[ERROR_NONE] = 0,    [ERROR_USAGE] = 64,   [ERROR_INPUT] = 65, [ERROR_UNAVAILABLE] = 69,
 	[ERROR_BUG] = 70,    [ERROR_CONFIG] = 78,  [ERROR_AUTH] = 77,  [ERROR_STORE] = 74,
-	[ERROR_BLOCKED] = 3, [ERROR_PROTOCOL] = 7,
+	[ERROR_BLOCKED] = 3, [ERROR_PROTOCOL] = 7, [ERROR_WAITING] = 5,
 };
 
 int error_exit_code(enum error_code code)
 {
-	return code >= 0 && code < _ERROR_MAX ? exit_codes[code] : exit_codes[ERROR_BUG];
+	if (code == ERROR_NONE)
+		return 0;
+	/* A code that the table lacks must never look like success. */
+	return code > 0 && code < _ERROR_MAX && exit_codes[code] ? exit_codes[code] : exit_codes[ERROR_BUG];
 }

@@ -9,5 +9,6 @@ struct change_command {
 	enum goal goal;
 	bool goal_from_for; /* wait: --for decides */
 	bool open_gate;
+	bool take_up; /* verify: goes on with a stopped change once every shard is complete */
 	bool makes_changes; /* run, submit: by statement only, and standard input is read by default */
 };

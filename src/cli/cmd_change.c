@@ -17,6 +17,7 @@
 #include "vtddl/clock.h"
 #include "vtddl/identity.h"
 
+#define PLAIN_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@+%"
 #define STOP_MAX_MS 10000 /* after a signal, for what is in flight */
 #define STEP_MAX_MS 1000  /* so that the clock on the terminal goes on */
 
@@ -76,6 +77,7 @@ static int read_ask(const struct call *call, struct ask *ret, struct error *rete
 		.uuid = uuid,
 		.goal = goal_of(call, stage),
 		.open_gate = stage->open_gate,
+		.take_up = stage->take_up,
 		.again = options_flag(call->options, OPT_AGAIN),
 		.deadline_ms = options_is_set(call->options, OPT_DEADLINE)
 				       ? options_number(call->options, OPT_DEADLINE)
@@ -116,25 +118,45 @@ static void catch_signals(struct loop *loop)
 
 /* ---- How to go on ---- */
 
+static bool has_control(const char *word)
+{
+	while (*word && !iscntrl((unsigned char)*word))
+		word++;
+	return *word != '\0';
+}
+
+/* In single quotes; in $'...' (bash, zsh, ksh) where there are control characters, which are shown and not
+ * sent to a terminal. */
 static void add_quoted(struct strbuf *to, const char *word)
 {
-	const char *at = word;
+	bool ansi = has_control(word);
 
-	while (isalnum((unsigned char)*at) || (*at && strchr("_-./:=,@+%", *at)))
-		at++;
-	if (*word && !*at) {
+	if (*word && strspn(word, PLAIN_CHARACTERS) == strlen(word)) {
 		strbuf_adds(to, word);
 		return;
 	}
-	strbuf_adds(to, "'");
-	for (at = word; *at; at++)
-		strbuf_adds(to, *at == '\'' ? "'\\''" : (char[]){ *at, '\0' });
+	strbuf_adds(to, ansi ? "$'" : "'");
+	for (const char *at = word; *at; at++) {
+		if (ansi && iscntrl((unsigned char)*at))
+			strbuf_addf(to, "\\%03o", (unsigned char)*at);
+		else if (ansi && (*at == '\'' || *at == '\\'))
+			strbuf_addf(to, "\\%c", *at);
+		else if (*at == '\'')
+			strbuf_adds(to, "'\\''");
+		else
+			strbuf_add(to, at, 1);
+	}
 	strbuf_adds(to, "'");
 }
 
-/* The command that was given. It may be given again as it is, but for --again, which would
- * then ask for one generation more, and for a statement that came from standard input. */
-static const char *resume_command(const struct call *call)
+static bool is_again(const char *word)
+{
+	return !strcmp(word, "--again") || !strncmp(word, "--again=", 8);
+}
+
+/* The command that was given. It may be given again as it is, but for a statement that came from
+ * standard input, and for --again, which would ask for one generation more once this one is written down. */
+static const char *resume_command(const struct call *call, bool recorded)
 {
 	const struct change_command *stage = call->command->data;
 	struct strbuf text cleanup(strbuf_release);
@@ -142,7 +164,7 @@ static const char *resume_command(const struct call *call)
 	strbuf_init(&text, DDL_MAX * 4);
 	strbuf_adds(&text, "vtddl");
 	for (int i = 1; i < call->argc; i++) {
-		if (!strcmp(call->argv[i], "--again"))
+		if (recorded && is_again(call->argv[i]))
 			continue;
 		strbuf_adds(&text, " ");
 		add_quoted(&text, call->argv[i]);
@@ -169,23 +191,23 @@ static const char *meanwhile(enum phase phase)
 static void say_interrupted(const struct view *view, const char *resume)
 {
 	if (view->change && view->recorded)
-		fprintf(stderr, "vtddl: interrupted; the change %s of keyspace %s (phase %s) %s\n",
-			view->change->uuid, view->change->keyspace, phase_name(view->change->phase),
-			meanwhile(view->change->phase));
+		output_say("interrupted; the change %s of keyspace %s (phase %s) %s", view->change->uuid,
+			   view->change->keyspace, phase_name(view->change->phase),
+			   meanwhile(view->change->phase));
 	else
-		fputs("vtddl: interrupted before the change was written down; nothing was sent\n", stderr);
-	fprintf(stderr, "vtddl: to go on: %s\n", resume);
+		output_say("interrupted before the change was written down; nothing was sent");
+	output_say("to go on: %s", resume);
 }
 
 /* ---- Driving ---- */
 
-/* Lets what is in flight come in: for so long the lease is still ours. */
-static void settle(struct session *session)
+/* Lets an effect that is in flight come in: for so long the lease is still ours. Reads are just dropped. */
+static void settle(struct session *session, unsigned id)
 {
 	int64_t until_ms = clock_monotonic_ms() + STOP_MAX_MS;
 
 	engine_stop(session->engine);
-	while (!engine_is_idle(session->engine) && clock_monotonic_ms() < until_ms)
+	while (engine_view(session->engine, id)->in_flight != EFFECT_NONE && clock_monotonic_ms() < until_ms)
 		loop_step(session->loop, until_ms);
 }
 
@@ -202,7 +224,7 @@ static void drive(struct session *session, unsigned id, const char *keyspace)
 		loop_step(session->loop, clock_monotonic_ms() + STEP_MAX_MS);
 	}
 	progress_free(progress);
-	settle(session);
+	settle(session, id);
 }
 
 static int report(struct session *session, const struct call *call, const struct ask *ask, unsigned id,
@@ -216,7 +238,7 @@ static int report(struct session *session, const struct call *call, const struct
 
 	report.duration_ms = clock_monotonic_ms() - began_ms;
 	report.interrupted = signal_number && !report.view->ended;
-	report.resume = report.view->goal_reached ? NULL : resume_command(call);
+	report.resume = report.view->goal_reached ? NULL : resume_command(call, report.view->recorded);
 	report.exit_code = report.interrupted ? 128 + (int)signal_number : report_exit_code(report.view);
 	if (report.interrupted)
 		say_interrupted(report.view, report.resume);
@@ -227,7 +249,7 @@ static int report(struct session *session, const struct call *call, const struct
 		return report.exit_code;
 	}
 	if (report.view->error.code != ERROR_NONE)
-		fprintf(stderr, "vtddl: %s\n", report.view->error.text);
+		output_say("%s", report.view->error.text);
 	if (report.view->change && report.view->recorded &&
 	    store_history(session->store, report.view->change->cluster, report.view->change->uuid,
 			  &call->options->arena, &history, &report.history_count, &ignored) == 0)

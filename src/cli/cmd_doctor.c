@@ -118,8 +118,9 @@ static bool check_server(struct doctor *doctor)
 		strbuf_addf(&names, "%s%s", i ? ", " : "", reply.keyspaces.names[i]);
 		found = found || !strcmp(reply.keyspaces.names[i], doctor->keyspace);
 	}
-	add_line(doctor, LEVEL_OK, 0, "server", "vtctld at %s answers; keyspaces: %s",
-		 options_text(doctor->call->options, OPT_SERVER), names.length ? names.text : "none");
+	add_line(doctor, LEVEL_OK, 0, "server", "vtctld at %s answers; keyspaces: %s%s",
+		 options_text(doctor->call->options, OPT_SERVER), names.length ? names.text : "none",
+		 doctor->keyspace ? "" : "; name one to have its shards checked");
 	if (!found)
 		add_line(doctor, LEVEL_FAIL, ERROR_USAGE, "keyspace",
 			 "there is no keyspace %s; check the name and --server", doctor->keyspace);

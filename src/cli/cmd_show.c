@@ -211,7 +211,7 @@ static void print_text(struct session *session, const struct call *call, const s
 	bool one = filter->kind == FILTER_UUID || filter->kind == FILTER_CONTEXT;
 
 	if (found->note)
-		fprintf(stderr, "vtddl: %s\n", found->note);
+		output_say("%s", found->note);
 	for (size_t i = 0, end; i < found->row_count; i = end) {
 		const struct change *change = change_of(found, found->rows[i].uuid);
 
@@ -227,10 +227,10 @@ static void print_text(struct session *session, const struct call *call, const s
 		print_record(session, change, &call->options->arena, one);
 	}
 	if (found->hidden)
-		fprintf(stderr, "vtddl: %zu more, cut by --limit\n", found->hidden);
+		output_say("%zu more, cut by --limit", found->hidden);
 	if (found->row_count)
 		return;
-	fprintf(stderr, "vtddl: keyspace %s shows no migration for \"%s\"\n", call->args[0], filter->text);
+	output_say("keyspace %s shows no migration for \"%s\"", call->args[0], filter->text);
 	for (size_t i = 0; one && i < found->change_count; i++) {
 		printf("%s  %s.%s\n", found->changes[i].uuid, found->changes[i].keyspace,
 		       found->changes[i].table);
@@ -281,7 +281,7 @@ static void print_changes(const struct findings *found)
 	char when[CLOCK_TEXT_SIZE];
 
 	if (!found->change_count) {
-		fputs("vtddl: the store holds no change; `vtddl show KEYSPACE` asks the shards\n", stderr);
+		output_say("the store holds no change; `vtddl show KEYSPACE` asks the shards");
 		return;
 	}
 	printf("%-36s  %-10s  %-24s  %s\n", "UUID", "PHASE", "UPDATED", "TABLE");
@@ -297,6 +297,7 @@ static int show(struct session *session, const struct call *call, struct error *
 {
 	struct findings found = { 0 };
 	struct filter filter;
+	int code = EXIT_DONE;
 
 	if (call->arg_count == 0) {
 		if (read_store(session, call, NULL, &found, reterr) < 0)
@@ -308,15 +309,19 @@ static int show(struct session *session, const struct call *call, struct error *
 		return EXIT_DONE;
 	}
 	if (read_filter(call, &filter, reterr) < 0 ||
-	    read_migrations(session, call, &filter, &found, reterr) < 0 ||
-	    read_store(session, call, &filter, &found, reterr) < 0)
+	    read_migrations(session, call, &filter, &found, reterr) < 0)
 		return -1;
+	/* What the shards show is worth seeing even where the store cannot be read. */
+	if (read_store(session, call, &filter, &found, reterr) < 0) {
+		output_say("%s", reterr->text);
+		code = error_exit_code(reterr->code);
+	}
 	select_rows(call, &filter, &found);
 	if (output_is_json())
 		print_json(session, call, &filter, &found);
 	else
 		print_text(session, call, &filter, &found);
-	return EXIT_DONE;
+	return code;
 }
 
 int cmd_show(const struct call *call)
@@ -329,6 +334,6 @@ int cmd_show(const struct call *call)
 	code = show(&session, call, &err);
 	if (code < 0)
 		code = output_error(&err);
-	session_close(&session);
+	session_leave(&session);
 	return code;
 }

@@ -196,6 +196,7 @@ int command_main(int argc, char **argv)
 
 	fill_standard_streams();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, as a full disk is */
 	options_init(&options);
 	/* The spelling everybody tries first. */
 	if (argc == 2 && !strcmp(argv[1], "--version"))

@@ -6,7 +6,7 @@ static const struct change_command run = { GOAL_VERIFIED, .open_gate = true, .ma
 static const struct change_command submit = { GOAL_SUBMITTED, .makes_changes = true };
 static const struct change_command wait_for = { GOAL_VERIFIED, .goal_from_for = true };
 static const struct change_command complete = { GOAL_COMPLETED, .open_gate = true };
-static const struct change_command verify = { GOAL_VERIFIED };
+static const struct change_command verify = { GOAL_VERIFIED, .take_up = true };
 static const struct change_command cancel = { GOAL_CANCELLED };
 
 #define FLEET (GROUP_PACE | GROUP_SERVER | GROUP_STORE | GROUP_GENERAL)
@@ -29,7 +29,7 @@ static const struct command commands[] = {
 	  "Safe to repeat: after an interruption, a lost connection or exit code 4 run the\n"
 	  "same command again and it goes on where the fleet is. A change that was already\n"
 	  "verified sends nothing. Use --again to do a statement once more.",
-	  "vtddl run commerce --sql 'alter table orders add column note varchar(64)'",
+	  "vtddl run commerce --sql 'alter table orders add column memo varchar(64)'",
 	  GROUP_NEW | GROUP_VTGATE | CHANGE, 1, 1, cmd_change, &run },
 	{ "submit", "KEYSPACE", "submit a schema change and leave it held",
 	  "Ends when every shard has the migration. Its gate is manual: nothing cuts over\n"
@@ -84,6 +84,6 @@ const struct command command_root = {
 	"Every option can also be set in the environment (VTDDL_ and its name in capitals)\n"
 	"or in a configuration file; a flag wins over the environment, the environment\n"
 	"over the file.",
-	"vtddl run commerce --sql 'alter table orders add column note varchar(64)'", GROUP_GENERAL, 0, 0, NULL, NULL,
+	"vtddl run commerce --sql 'alter table orders add column memo varchar(64)'", GROUP_GENERAL, 0, 0, NULL, NULL,
 	commands
 };

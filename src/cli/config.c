@@ -147,9 +147,9 @@ static int read_files(struct options *options, struct error *reterr)
 
 /* ---- Environment ---- */
 
-/* Not ours although they look so: Kubernetes sets these for a service named vtddl, and the
- * tests of crashes have their own two. */
-static const char *const foreign[] = { "SERVICE_", "PORT", "CRASH_" };
+/* No settings although they look so: Kubernetes sets the first two for a service named vtddl, the
+ * others are of the tests. */
+static const char *const foreign[] = { "SERVICE_", "PORT", "CRASH_", "BUILD" };
 
 static bool is_foreign(const char *name)
 {

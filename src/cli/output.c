@@ -105,17 +105,35 @@ bool output_is_live(void)
 	return form.live;
 }
 
+static void say(enum log_level level, const char *text)
+{
+	if (form.json_log) {
+		log_write(level, text, NULL);
+		return;
+	}
+	fputs("vtddl: ", stderr);
+	output_shown(stderr, text, strlen(text));
+	fputc('\n', stderr);
+}
+
+void output_say(const char *format, ...)
+{
+	va_list arguments;
+	char *line;
+
+	va_start(arguments, format);
+	if (vasprintf(&line, format, arguments) < 0)
+		abort();
+	va_end(arguments);
+	say(LOG_WARNING, line);
+	free(line);
+}
+
 int output_error(const struct error *err)
 {
 	int code = error_exit_code(err->code);
 
-	if (form.json_log) {
-		log_write(LOG_ERROR, err->text, NULL);
-	} else {
-		fputs("vtddl: ", stderr);
-		output_shown(stderr, err->text, ERROR_TEXT_MAX);
-		fputc('\n', stderr);
-	}
+	say(LOG_ERROR, err->text);
 	if (form.json)
 		json_print(json_error(code, err));
 	return code;
@@ -127,7 +145,7 @@ int output_flush(int code)
 
 	if (!failed || errno == EPIPE)
 		return code;
-	fprintf(stderr, "vtddl: standard output cannot be written: %s\n", strerror(errno));
+	output_say("standard output cannot be written: %s", strerror(errno));
 	return code ? code : EXIT_STORE;
 }
 

@@ -44,6 +44,9 @@ bool output_is_json(void);
 bool output_has_color(FILE *to);
 bool output_is_live(void); /* standard error is a terminal on which lines can be redrawn */
 
+/** output_say() - one line of talk on standard error: "vtddl: ...", or a log line with --log-format json */
+void output_say(const char *format, ...) printf_like(1, 2);
+
 /**
  * output_error() - one sentence on standard error; with --json also an object of kind "error"
  *

@@ -14,6 +14,7 @@
 #define REDRAW_MS 250	       /* at most so often, while something changes */
 #define TICK_MS 1000	       /* and for the clock in the header */
 #define PROGRESS_LINE_MS 30000 /* of one shard, where lines cannot be redrawn */
+#define WAITING_MS 10000       /* a reason that has stood for so long is said */
 #define BAR_WIDTH 20
 #define LINE_MAX_BYTES 4096
 #define FRAME_MAX_BYTES (256 * 1024)
@@ -21,6 +22,7 @@
 /* What was said last about a shard. */
 struct said {
 	char state[32];
+	char message[160]; /* of the row: a cut-over that failed says why */
 	double percent;
 	int64_t at_ms;
 };
@@ -34,6 +36,13 @@ struct progress_view {
 	struct strbuf frame; /* written at once, so that nothing flickers */
 	int phase;	     /* said last; _PHASE_INVALID: none */
 	bool said_holder;
+	struct {
+		int rule;
+		char reason[80],
+			advice[REASON_MAX]; /* the start of the reason: error texts vary at their end */
+		int64_t since_ms;
+		bool said;
+	} waiting;
 	struct said *said;
 	size_t said_count;
 };
@@ -84,9 +93,11 @@ static bool is_forward(const struct shard_view *shard)
 
 /* ---- News: lines of a log ---- */
 
+/* @next is advice while nothing moves, of the rule that waits; NULL in every other line. */
 static void say(const struct progress_view *progress, const struct view *view, const char *message,
-		const char *shard, const char *reason)
+		const char *shard, const char *reason, const char *next)
 {
+	int rule_number = next && view->rule ? view->rule->number : view->change ? view->change->rule : 0;
 	char epoch[24] = "", rule[16] = "";
 	const struct log_field fields[] = {
 		{ "keyspace", progress->keyspace },
@@ -94,14 +105,16 @@ static void say(const struct progress_view *progress, const struct view *view, c
 		{ "phase", view->change ? phase_name(view->change->phase) : NULL },
 		{ "epoch", view->change ? epoch : NULL },
 		{ "shard", shard },
-		{ "rule", view->change && view->change->rule && !shard ? rule : NULL },
+		{ "rule", view->change && rule_number && !shard ? rule : NULL },
 		{ "reason", reason && reason[0] ? reason : NULL },
+		{ "next", next && next[0] ? next : NULL },
 		{ NULL, NULL },
 	};
 
 	if (view->change) {
 		snprintf(epoch, sizeof epoch, "%lld", (long long)view->change->epoch);
-		snprintf(rule, sizeof rule, "%d", view->change->rule);
+		snprintf(rule, sizeof rule, "%d",
+			 rule_number);
 	}
 	log_write(LOG_INFO, message, fields);
 }
@@ -146,7 +159,7 @@ static void say_news(struct progress_view *progress, const struct view *view)
 			draw_news(progress, "only watching, another process drives this keyspace",
 				  view->holder, 0);
 		else
-			say(progress, view, "another process drives this keyspace", NULL, view->holder);
+			say(progress, view, "another process drives this keyspace", NULL, view->holder, NULL);
 	}
 	if (!change || !view->recorded || (int)change->phase == progress->phase)
 		return;
@@ -155,7 +168,32 @@ static void say_news(struct progress_view *progress, const struct view *view)
 	if (progress->live)
 		draw_news(progress, phase_name(change->phase), change->reason, change->rule);
 	else
-		say(progress, view, message, NULL, change->reason);
+		say(progress, view, message, NULL, change->reason, NULL);
+}
+
+/* Nothing moves: why, and what a person can do. A terminal shows the reason all the time. */
+static void say_waiting(struct progress_view *progress, const struct view *view)
+{
+	const char *reason = view->reason ? view->reason : "", *advice = view->advice ? view->advice : "";
+	int rule = view->rule ? view->rule->number : 0;
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (rule != progress->waiting.rule || strcmp(advice, progress->waiting.advice) != 0 ||
+	    strncmp(reason, progress->waiting.reason, sizeof progress->waiting.reason - 1) != 0) {
+		progress->waiting.rule = rule;
+		progress->waiting.since_ms = now_ms;
+		progress->waiting.said = false;
+		snprintf(progress->waiting.reason, sizeof progress->waiting.reason, "%s", reason);
+		snprintf(progress->waiting.advice, sizeof progress->waiting.advice, "%s", advice);
+	}
+	if (progress->waiting.said || now_ms - progress->waiting.since_ms < WAITING_MS ||
+	    (!reason[0] && !advice[0]))
+		return;
+	progress->waiting.said = true;
+	if (!progress->live)
+		say(progress, view, "waiting", NULL, reason, advice);
+	else if (advice[0])
+		draw_news(progress, "next", advice, 0);
 }
 
 static void say_shard(const struct progress_view *progress, const struct view *view, struct said *said,
@@ -164,12 +202,15 @@ static void say_shard(const struct progress_view *progress, const struct view *v
 	const char *state = state_of(shard);
 	double percent = has_row(shard) ? shard->look->row.progress : 0;
 	int64_t now_ms = clock_monotonic_ms();
-	bool new_state = strcmp(said->state, state) != 0;
+	const char *message_now = has_row(shard) && shard->look->row.message ? shard->look->row.message : "";
+	bool new_state = strcmp(said->state, state) != 0 ||
+			 strncmp(said->message, message_now, sizeof said->message - 1) != 0;
 	struct strbuf message cleanup(strbuf_release);
 
 	if (!new_state && (percent == said->percent || now_ms - said->at_ms < PROGRESS_LINE_MS))
 		return;
 	snprintf(said->state, sizeof said->state, "%s", state);
+	snprintf(said->message, sizeof said->message, "%s", message_now);
 	said->percent = percent;
 	said->at_ms = now_ms;
 	strbuf_init(&message, 256);
@@ -178,7 +219,7 @@ static void say_shard(const struct progress_view *progress, const struct view *v
 	strbuf_addf(&message, " %s", state);
 	if (has_row(shard) && shard->look->row.status == MIGRATION_RUNNING && !shard->ready)
 		strbuf_addf(&message, " %.0f %%", percent);
-	say(progress, view, message.text, shard->name, shard->reason);
+	say(progress, view, message.text, shard->name, shard->reason, NULL);
 }
 
 static void say_shards(struct progress_view *progress, const struct view *view)
@@ -342,9 +383,11 @@ void progress_update(struct progress_view *progress, const struct view *view)
 	int64_t now_ms = clock_monotonic_ms();
 	bool is_new = view->serial != progress->serial || !progress->drawn_at_ms;
 
-	if (!progress->live && !is_new)
-		return;
 	if (view->already) /* nothing happened; the result says it all */
+		return;
+	if (!view->ended)
+		say_waiting(progress, view);
+	if (!progress->live && !is_new)
 		return;
 	if (is_new)
 		say_news(progress, view);

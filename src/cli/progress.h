@@ -4,7 +4,8 @@
  *
  * On a terminal a block of lines is redrawn: a header, what it waits for, one line for each shard
  * (those that are not ready first, where they do not all fit). Elsewhere one log line for each change of
- * phase or of a shard's state, and at most one for each shard's progress in half a minute.
+ * phase or of a shard's state, at most one for each shard's progress in half a minute, and one that says
+ * why nothing moves, with what a person can do about it, where that stands for ten seconds.
  */
 #include "vtddl/engine.h"
 

@@ -36,7 +36,7 @@ static const struct {
 	  "; nothing answered in time: is a primary or vtctld itself down? try `vtddl doctor`" },
 	{ 7, ERROR_AUTH, "; check --grpc-auth-static-client-creds" },
 	{ 14, ERROR_UNAVAILABLE, "; check --server and the TLS flags, and that vtctld runs" },
-	{ 16, ERROR_AUTH, "; check --grpc-auth-static-client-creds and the client certificate" },
+	{ 16, ERROR_AUTH, "; check --grpc-auth-static-client-creds and the --vtctld-grpc-... files" },
 };
 
 int rpc_error(const struct vtctld_reply *reply, struct error *reterr)

@@ -21,6 +21,10 @@ struct session {
 void session_init(struct session *session, struct options *options);
 void session_close(struct session *session); /* in the order that loop.h asks for */
 
+/** session_leave() - session_close() where only answered reads were made and the process ends right now: the
+ * channel is left to the kernel, for gRPC's own end takes as long as a call */
+void session_leave(struct session *session);
+
 int must_check session_open_wire(struct session *session, struct error *reterr);
 
 /**

@@ -192,6 +192,14 @@ static uint64_t look_digest(const struct task *task, const struct look *look)
 	return digest;
 }
 
+/* Without the topology no primary could be asked: what failed there is why nothing is known here. */
+static void blame_topology(struct task *task, struct look *look)
+{
+	for (size_t i = 0; i < task->record.shard_count; i++)
+		if (look->shards[i].state == ROW_UNKNOWN)
+			look->direct[i].trouble = look->topology.text;
+}
+
 static void finish(struct task *task, struct look *look)
 {
 	uint64_t digest = look_digest(task, look);
@@ -201,6 +209,8 @@ static void finish(struct task *task, struct look *look)
 		return;
 	}
 	task->ever_seen = true;
+	if (!look->seen.topology_known)
+		blame_topology(task, look);
 	for (size_t i = 0; i < task->record.shard_count; i++)
 		merge_direct(&look->shards[i], &look->direct[i]);
 	task->prefer_direct = look->rows.outcome != VTCTLD_DONE;

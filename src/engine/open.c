@@ -34,8 +34,9 @@ void open_unreachable(struct task *task, const struct vtctld_reply *reply)
 					     : "; nothing was sent";
 
 	if (reply->code == 7 || reply->code == 16)
-		task_fail(task, ERROR_AUTH, "vtctld refused the credentials (%.600s): check --grpc-auth-static-client-creds or the client certificate%s",
-			 reply->text, left);
+		task_fail(task, ERROR_AUTH,
+			  "%s: %.600s; check --grpc-auth-static-client-creds and the --vtctld-grpc-... files%s",
+			  vtctld_method_name(reply->method), reply->text, left);
 	else if (silent && ++task->failed_looks < OPEN_TRIES)
 		task_idle(task, schedule_backoff(500, 5000, task->failed_looks, engine_chance(task->engine)));
 	else

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "vtddl/strbuf.h"
+
 static void check(struct task *task, const char *format, ...) printf_like(2, 3);
 
 static void check(struct task *task, const char *format, ...)
@@ -242,20 +244,40 @@ static bool check_vtgate(struct task *task)
 	return proof->probes_ok && proof->probes_settled;
 }
 
+#define ARTIFACTS_SHOWN 4
+#define ARTIFACTS_MAX 200 /* bytes of one shard's */
+
+static const char *without_last_comma(struct arena *arena, const char *list)
+{
+	size_t length = strlen(list);
+
+	return arena_memdup(arena, list, length && list[length - 1] == ',' ? length - 1 : length);
+}
+
+/* Old tables that Vitess keeps for a revert. It names an artifact for a CREATE too, but makes no such table. */
 static void list_artifacts(struct task *task)
 {
 	const struct look *look = task_look(task);
+	struct strbuf text;
+	size_t shards = 0;
 
-	/* Vitess names an artifact for a CREATE too, but makes no such table. */
 	if (task->ddl.action == DDL_CREATE_TABLE || (task->ddl.action == DDL_CREATE_VIEW && !task->ddl.or_replace))
 		return;
+	strbuf_init(&text, REASON_MAX - 200);
 	for (size_t i = 0; i < task->record.shard_count; i++) {
 		const struct shard_look *shard = &look->shards[i];
 
-		if (shard->state == ROW_ONE && shard->row.artifacts && shard->row.artifacts[0])
-			check(task, "left behind on shard %s: %.300s Vitess removes it when its retention ends (24 h by default)",
-			      task->record.shards[i].name, shard->row.artifacts);
+		if (shard->state != ROW_ONE || !shard->row.artifacts || !shard->row.artifacts[0])
+			continue;
+		if (shards++ >= ARTIFACTS_SHOWN)
+			continue;
+		strbuf_addf(&text, "%s%s ", shards > 1 ? ", " : "", task->record.shards[i].name);
+		strbuf_add_shown(&text, without_last_comma(&task->check_arena, shard->row.artifacts), ARTIFACTS_MAX);
 	}
+	if (shards)
+		check(task, "left behind on %zu shard%s, dropped by Vitess when the retention ends (24 h by default): %s%s", shards,
+		      shards == 1 ? "" : "s", text.text, shards > ARTIFACTS_SHOWN ? ", ..." : "");
+	strbuf_release(&text);
 }
 
 static void conclude(struct task *task)

@@ -164,6 +164,19 @@ static int identity_read(struct sqlite_store *store, struct file_identity *ret, 
 	return result;
 }
 
+/* In one transaction: another process may be making the store just now, and half of what was before with
+ * half of what is after would be a file of nobody. */
+static int identity_read_at_once(struct sqlite_store *store, struct file_identity *ret, struct error *reterr)
+{
+	int result = sqlite_begin(store, false, reterr);
+
+	if (result < 0)
+		return result;
+	result = identity_read(store, ret, reterr);
+	sqlite_rollback(store);
+	return result;
+}
+
 static bool identity_is_fresh(const struct file_identity *identity)
 {
 	return identity->application_id == 0 && identity->user_version == 0 && identity->object_count == 0;
@@ -362,7 +375,7 @@ static int store_prepare(struct sqlite_store *store, struct error *reterr)
 	if (result == 0)
 		result = handle_open(store, reterr);
 	if (result == 0)
-		result = identity_read(store, &identity, reterr);
+		result = identity_read_at_once(store, &identity, reterr);
 	if (result == 0 && identity_is_fresh(&identity)) {
 		if (store->read_only)
 			return STORE_NOT_FOUND;
@@ -370,7 +383,7 @@ static int store_prepare(struct sqlite_store *store, struct error *reterr)
 		if (result == 0)
 			result = schema_create(store, reterr);
 		if (result == 0)
-			result = identity_read(store, &identity, reterr);
+			result = identity_read_at_once(store, &identity, reterr);
 	}
 	if (result == 0)
 		result = identity_refuse(store, &identity, reterr);

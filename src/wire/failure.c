@@ -38,13 +38,18 @@ static void add_date(struct strbuf *buf, int64_t time_s)
 	strbuf_addf(buf, "%.10s %.8s UTC", text, text + 11);
 }
 
+static bool is_dated_wrong(const struct certificate_dates *dates, int64_t now_s)
+{
+	return dates->not_after_s && (dates->not_after_s < now_s || dates->not_before_s > now_s);
+}
+
 /* Says it only where a file of ours is the likely cause. */
 static void add_dates(struct strbuf *buf, const char *what, const char *path,
 		      const struct certificate_dates *dates, int64_t now_s)
 {
 	bool is_over = dates->not_after_s < now_s;
 
-	if (!path || !dates->not_after_s || (!is_over && dates->not_before_s <= now_s))
+	if (!path || !is_dated_wrong(dates, now_s))
 		return;
 	strbuf_addf(buf, "; the %s %s %s ", what, path, is_over ? "expired on" : "is valid only from");
 	add_date(buf, is_over ? dates->not_after_s : dates->not_before_s);
@@ -68,6 +73,7 @@ static const struct {
 	enum transport transport;
 	const char *meaning;
 	bool is_about_certificates;
+	bool is_certain; /* ... and nothing else can be meant */
 } causes[] = {
     {"Connection refused", ANY, "connection refused: nothing listens there", false},
     {"wrong version number", TLS,
@@ -76,10 +82,10 @@ static const struct {
     {"certificate verify failed", TLS,
      "the server's certificate was not accepted: it was issued by an authority that --vtctld-grpc-ca does "
      "not hold, or it has expired",
-     true},
+     true, true},
     {"is not in peer certificate", TLS,
      "the server's certificate is for another name: --vtctld-grpc-server-name says which one to expect",
-     true},
+     true, true},
     {"Endpoint read failed", TLS,
      "the server ended the TLS handshake: most often it did not accept the client certificate (none given, "
      "expired, or of an authority it does not know)",
@@ -107,23 +113,33 @@ static bool is_connect_failure(const char *details)
 	       strstr(details, "DNS resolution failed") || strstr(details, "empty address list");
 }
 
-static void add_connect_failure(struct strbuf *buf, const struct failure *failure, const char *details)
+/* Return: the index of the row that explains @details; the number of rows where none does. */
+static size_t cause_find(const struct failure *failure, const char *details)
 {
 	enum transport transport = credentials_use_tls(failure->config) ? TLS : PLAIN;
+	size_t i = 0;
+
+	while (i < sizeof(causes) / sizeof(causes[0]) &&
+	       (!strstr(details, causes[i].marker) ||
+		(causes[i].transport != ANY && causes[i].transport != transport)))
+		i++;
+	return i;
+}
+
+static void add_connect_failure(struct strbuf *buf, const struct failure *failure, const char *details)
+{
+	size_t i = cause_find(failure, details);
 
 	strbuf_addf(buf, "cannot connect to %s: ", failure->config->server);
-	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
-		if (!strstr(details, causes[i].marker) ||
-		    (causes[i].transport != ANY && causes[i].transport != transport))
-			continue;
-		strbuf_adds(buf, causes[i].meaning);
-		if (causes[i].is_about_certificates)
-			add_own_dates(buf, failure);
-		if (!strstr(causes[i].meaning, "refused"))
-			strbuf_addf(buf, " (%s)", details);
+	if (i == sizeof(causes) / sizeof(causes[0])) {
+		strbuf_adds(buf, details);
 		return;
 	}
-	strbuf_adds(buf, details);
+	strbuf_adds(buf, causes[i].meaning);
+	if (causes[i].is_about_certificates)
+		add_own_dates(buf, failure);
+	if (!strstr(causes[i].meaning, "refused"))
+		strbuf_addf(buf, " (%s)", details);
 }
 
 /* ---- The rest ---- */
@@ -207,4 +223,20 @@ const char *failure_text(struct arena *arena, const struct failure *failure)
 	text = arena_memdup(arena, buf.text, buf.length);
 	strbuf_release(&buf);
 	return text ? text : "the text of the failure needs more memory than is allowed";
+}
+
+bool failure_is_about_certificates(const struct failure *failure)
+{
+	struct arena arena cleanup(arena_release);
+	const char *details;
+	size_t i;
+
+	arena_init(&arena, TEXT_MAX);
+	details = failure_clean(&arena, failure->details, failure->details_length);
+	if (failure->code != CODE_UNAVAILABLE || failure->is_connected || !details || !is_connect_failure(details))
+		return false;
+	i = cause_find(failure, details);
+	return i < sizeof(causes) / sizeof(causes[0]) && causes[i].is_about_certificates &&
+	       (causes[i].is_certain || is_dated_wrong(&failure->credentials->cert_dates, failure->now_s) ||
+		is_dated_wrong(&failure->credentials->ca_dates, failure->now_s));
 }

@@ -29,5 +29,8 @@ struct failure {
 /** failure_text() - never NULL, without NUL inside, valid UTF-8 */
 const char *failure_text(struct arena *arena, const struct failure *failure);
 
+/** failure_is_about_certificates() - no connection was made, for a certificate was refused beyond doubt */
+bool failure_is_about_certificates(const struct failure *failure);
+
 /** failure_clean() - a copy of @text in which nothing but valid UTF-8 is left */
 char *failure_clean(struct arena *arena, const char *text, size_t length);

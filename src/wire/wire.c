@@ -345,6 +345,11 @@ static void reply_failure(struct wire *wire, const struct call *call, struct vtc
 	};
 
 	ret->text = failure_text(call->arena, &failure);
+	/* To try again would be of no use. Never of an effect: what became of it is not told by a text. */
+	if (!vtctld_method_is_effect(call->method) && failure_is_about_certificates(&failure)) {
+		ret->outcome = VTCTLD_REFUSED;
+		ret->code = GRPC_STATUS_UNAUTHENTICATED;
+	}
 	if (!failure.is_connected)
 		snprintf(wire->last_failure, sizeof(wire->last_failure), "%s", ret->text);
 }

@@ -1,4 +1,4 @@
-"""Runs the built program (VTDDL_BUILD names the build folder) with a clean environment."""
+"""Runs the built program (BUILD_DIR names the build folder) with a clean environment."""
 
 import os
 import pathlib
@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-BUILD = pathlib.Path(os.environ.get("VTDDL_BUILD", "build"))
+BUILD = pathlib.Path(os.environ.get("BUILD_DIR", "build"))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Pages of docs/ that the program prints itself. `VTDDL_BUILD=build tests/cli/generate_docs.py` writes
+"""Pages of docs/ that the program prints itself. `BUILD_DIR=build tests/cli/generate_docs.py` writes
 them; test_docs.py compares them with what the program prints now."""
 
 import os
@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("VTDDL_BUILD", "build"))
+BUILD = pathlib.Path(os.environ.get("BUILD_DIR", "build"))
 
 
 def output(*words):
@@ -40,8 +40,9 @@ def exit_codes_page():
     starts = [lines[0].index(word) for word in ("CODE", "NAME", "MEANING", "A PIPELINE")]
     rows = [[line[a:b].strip() for a, b in zip(starts, [*starts[1:], None])] for line in lines[1:]]
     table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    return ("# Exit codes\n\nThe same table as `vtddl help exit-codes`; the code is also `exit_code` in the JSON of "
-            "every command,\nand the name its `verdict`. The codes are stable.\n\n"
+    return ("# Exit codes\n\nThe same table as `vtddl help exit-codes`. The codes are stable. The code is also "
+            "`exit_code` in the JSON of a\nchange, and the name its `verdict`, unless the goal was reached: then "
+            "the verdict is the goal, such as `verified`.\n\n"
             "| code | name | meaning | a pipeline should |\n|---|---|---|---|\n" + table + "\n")
 
 

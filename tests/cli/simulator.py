@@ -31,9 +31,12 @@ class Simulator:
         return self
 
     def __exit__(self, *_):
+        died = self.process.poll()
         self.process.terminate()
         self.process.wait(10)
+        words = self.process.stderr.read().decode(errors="replace")
         self.process.stderr.close()
+        assert died is None, f"the simulator died with {died}: {words}"
 
     def calls(self, method):
         """How often an RPC arrived, by the simulator's own journal."""

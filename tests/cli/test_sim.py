@@ -127,10 +127,12 @@ def test_a_deadline_that_passes_is_exit_4_and_says_how_to_go_on(vtddl, tmp_path)
         assert sim.calls("CompleteSchemaMigration") == 0
 
 
-@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_leaves_the_change_alone_and_the_printed_command_goes_on(vtddl, tmp_path, number, code):
+@pytest.mark.parametrize("number, code, sql", [
+    (signal.SIGINT, 130, "alter table orders add column memo varchar(64) default 'it''s'"),
+    (signal.SIGTERM, 143, "alter table orders\n\tadd column memo varchar(64) default 'it''s'\n")])
+def test_a_signal_leaves_the_change_alone_and_the_printed_command_goes_on(vtddl, tmp_path, number, code, sql):
     with Simulator(tmp_path, script=[{"do": "hold_copy", "shard": "80-", "at_ms": 0}]) as sim:
-        words = [str(BUILD / "vtddl"), "run", "commerce", "--sql", ALTER, "--server", sim.address, *FAST]
+        words = [str(BUILD / "vtddl"), "run", "commerce", "--sql", sql, "--server", sim.address, *FAST]
         with subprocess.Popen(words, env=vtddl.env, cwd=vtddl.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               encoding="utf-8") as process:
             seen = ""
@@ -147,7 +149,7 @@ def test_a_signal_leaves_the_change_alone_and_the_printed_command_goes_on(vtddl,
         resume = re.search(r"to go on: (vtddl run commerce .*)", err).group(1)
         (tmp_path / "script.json").write_text('[{"do": "hold_copy", "shard": "80-", "held": false, "at_ms": 0}]')
         sim.process.send_signal(signal.SIGHUP)
-        got = subprocess.run(["sh", "-c", resume], env={**vtddl.env, "PATH": f"{BUILD.absolute()}:/usr/bin:/bin"},
+        got = subprocess.run(["bash", "-c", resume], env={**vtddl.env, "PATH": f"{BUILD.absolute()}:/usr/bin:/bin"},
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", check=False)
         assert got.returncode == 0, got.stderr
         assert sim.calls("ApplySchema") == 1
@@ -273,3 +275,12 @@ def test_a_second_signal_does_not_wait_for_what_is_in_flight(vtddl, tmp_path):
                 process.wait(2)
             process.send_signal(signal.SIGTERM)
             assert process.wait(2) == 143
+
+
+def test_show_gives_what_the_shards_say_even_if_the_store_is_broken(vtddl, sim):
+    assert run(vtddl, sim, "submit", "commerce", "--sql", ALTER).returncode == 0
+    (vtddl.home / ".local/state/vtddl/vtddl.db").write_text("this is no database")
+    got = run(vtddl, sim, "show", "commerce")
+    assert got.returncode == 74 and ALTER in got.stdout and "vtddl.db" in got.stderr
+    assert run(vtddl, sim, "run", "commerce", "--sql", ALTER).returncode == 74
+    assert (vtddl.home / ".local/state/vtddl/vtddl.db").read_text() == "this is no database"

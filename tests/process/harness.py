@@ -12,10 +12,11 @@ import re
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or os.environ.get("VTDDL_BUILD") or ROOT / "build").absolute()
+BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or ROOT / "build").absolute()
 CRASH_BUILD = pathlib.Path(os.environ.get("CRASH_BUILD_DIR") or os.environ.get("VTDDL_CRASH_BUILD")
                            or ROOT / "build-crash").absolute()
 
@@ -141,14 +142,17 @@ class Vtddl:
                                  "errors": "replace", **feed, **more})
 
 
-def read_until(process, pattern, seconds=60):
-    """Reads standard error line by line until one matches; gives all that was read."""
-    seen, until = "", time.monotonic() + seconds
-    while not re.search(pattern, seen):
-        line = process.stderr.readline()
-        assert line, f"it ended before /{pattern}/:\n{seen}"
-        assert time.monotonic() < until, seen
-        seen += line
+def read_until(process, pattern, seconds=40):
+    """Reads standard error line by line until one matches; gives all that was read. Kills it where none comes."""
+    seen, watchdog = "", threading.Timer(seconds, process.kill)
+    watchdog.start()
+    try:
+        while not re.search(pattern, seen):
+            line = process.stderr.readline()
+            assert line, f"/{pattern}/ did not come:\n{seen}"
+            seen += line
+    finally:
+        watchdog.cancel()
     return seen
 
 

@@ -61,9 +61,11 @@ def test_a_signal_before_anything_was_sent_says_so(sim, vtddl):
     fleet.process.send_signal(signal.SIGSTOP)
     run = program.start("run", "commerce", "--sql", ALTER, "--read-timeout", "20s")
     time.sleep(1)
+    began = time.monotonic()
     run.send_signal(signal.SIGTERM)
     _, err = run.communicate(timeout=30)
     fleet.process.send_signal(signal.SIGCONT)
+    assert time.monotonic() - began < 2, "a read without an answer is not waited for"
     assert run.returncode == 143 and "before the change was written down; nothing was sent" in err, err
     assert fleet.effects() == []
 

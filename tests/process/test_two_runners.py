@@ -3,7 +3,7 @@
 import re
 import signal
 
-from harness import ALTER, assert_done_once, read_until, wait_until
+from harness import ALTER, assert_done_once, read_until
 
 HELD = [{"do": "hold_copy", "shard": "80-", "at_ms": 0}]
 GO_ON = [{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}]
@@ -56,26 +56,43 @@ def test_a_paused_driver_that_wakes_up_late_does_nothing_twice(sim, vtddl):
 
 
 def test_two_stores_are_still_one_change(sim, vtddl):
-    """A runner that lost its store, or never had the other's: the names are the same, so the fleet has it once."""
+    """Two runners without a common store have no lease between them, but the names are the same: the fleet has the
+    change once. The one that finds it released by somebody else may stop (exit 6), and `verify` then proves it."""
     fleet = sim(scale=20)
     program = vtddl(fleet)
-    runs = [program.start("run", "commerce", "--sql", ALTER, "--store", f"sqlite:{program.home}/{name}.db")
-            for name in ("one", "two")]
+    urls = [f"sqlite:{program.home}/{name}.db" for name in ("one", "two")]
+    runs = [program.start("run", "commerce", "--sql", ALTER, "--store", url) for url in urls]
     outputs = [run.communicate(timeout=90) for run in runs]
-    assert [run.returncode for run in runs] == [0, 0], outputs
-    assert len({call["request"]["uuid"] for call in fleet.effects()}) == 1
+    codes = [run.returncode for run in runs]
+    assert 0 in codes and set(codes) <= {0, 6}, outputs
+    uuids = {call["request"]["uuid"] for call in fleet.effects()}
+    assert len(uuids) == 1
     assert fleet.done("ApplySchema") == fleet.done("CompleteSchemaMigration") == {"-80": 1, "80-": 1}
+    for url in urls:
+        got = program.run("verify", "commerce", *uuids, "--store", url)
+        assert got.returncode == 0, got.stdout + got.stderr
 
 
-def test_another_change_on_the_same_table_waits(sim, vtddl):
+def test_another_change_on_the_same_table_waits_for_its_turn(sim, vtddl):
     fleet = sim(script=HELD, scale=20)
     program = vtddl(fleet)
     first = program.start("run", "commerce", "--sql", ALTER)
     read_until(first, "phase submitted")
-    got = program.run("run", "commerce", "--sql", "alter table orders add column other int")
-    assert got.returncode == 5, got.stdout + got.stderr
+    second = program.start("run", "commerce", "--sql", "alter table orders add column other int")
+    read_until(second, "another process drives this keyspace")
     assert len(fleet.journal("ApplySchema")) == 1
     fleet.reload(GO_ON)
-    assert wait_until(lambda: first.poll() is not None, "the first ends", 60)
-    first.communicate()
-    assert first.returncode == 0
+    outputs = [run.communicate(timeout=60) for run in (first, second)]
+    assert [first.returncode, second.returncode] == [0, 0], outputs
+    calls = fleet.effects()
+    assert [call["method"] for call in calls] == ["ApplySchema", "CompleteSchemaMigration"] * 2
+    assert calls[0]["request"]["uuid"] == calls[1]["request"]["uuid"] != calls[2]["request"]["uuid"]
+
+
+def test_another_change_on_a_table_whose_change_nobody_drives_is_exit_5(sim, vtddl):
+    fleet = sim(script=HELD, scale=20)
+    program = vtddl(fleet)
+    assert program.run("submit", "commerce", "--sql", ALTER).returncode == 0
+    got = program.run("run", "commerce", "--sql", "alter table orders add column other int")
+    assert got.returncode == 5, got.stdout + got.stderr
+    assert len(fleet.effects()) == 1

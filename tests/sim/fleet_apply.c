@@ -195,7 +195,7 @@ const char *apply_prepare(struct fleet *fleet, struct call *call)
 	return error;
 }
 
-const char *apply_execute_error(const struct call *call)
+const char *apply_execute_error(struct call *call)
 {
 	const struct statement *statement = &call->statement;
 
@@ -212,7 +212,8 @@ const char *apply_execute_error(const struct call *call)
 		       "https://vitess.io/blog/2021-06-15-online-ddl-why-no-fk/";
 	if ((statement->kind == STATEMENT_DROP_TABLE || statement->kind == STATEMENT_DROP_VIEW) &&
 	    sql_is(&statement->tokens[statement->body], ","))
-		return "UUID provided but multiple DDLs generated";
+		return arena_printf(&call->memory, "UUID %s provided but multiple DDLs generated",
+				    call->request.uuid);
 	return NULL;
 }
 
@@ -261,7 +262,8 @@ static void result_shards(const struct fleet *fleet, struct strbuf *buf, const s
 		strbuf_adds(buf, "\n    }");
 		separator = ",\n";
 	}
-	strbuf_adds(buf, *separator == '[' ? "null" : "\n  ]");
+	/* Go: a list that nothing was put in, or none, for no shard was asked. */
+	strbuf_adds(buf, *separator != '[' ? "\n  ]" : call->leg_count > 0 ? "[]" : "null");
 }
 
 static const char *control_text(struct call *call)
@@ -281,10 +283,13 @@ static const char *control_text(struct call *call)
 
 const char *apply_result_text(const struct fleet *fleet, struct call *call, const char *executor_error)
 {
-	bool has_uuid = call->request.method == VTCTLD_APPLY_SCHEMA && call->request.uuid != NULL;
+	bool has_uuid = false;
 	struct strbuf buf;
 	char *text;
 
+	/* Noted for a migration that at least one shard took. */
+	for (size_t i = 0; i < call->leg_count && !call->is_direct && call->control.verb == CONTROL_NONE; i++)
+		has_uuid |= call->legs[i].state == LEG_DONE;
 	strbuf_init(&buf, TEXT_MAX);
 	strbuf_adds(&buf, "schema change failed, ExecuteResult: {\n  \"FailedShards\": ");
 	result_shards(fleet, &buf, call, LEG_FAILED);

@@ -233,7 +233,7 @@ void fleet_end_calls(struct fleet *fleet);
 /** apply_prepare() - what vtctld checks before it asks for the lock. NULL: fine; else the error's text */
 const char *apply_prepare(struct fleet *fleet, struct call *call);
 /** apply_execute_error() - what it refuses with the lock held; NULL: nothing */
-const char *apply_execute_error(const struct call *call);
+const char *apply_execute_error(struct call *call);
 /** apply_result_text() - "schema change failed, ExecuteResult: {...}" of the legs as they are */
 const char *apply_result_text(const struct fleet *fleet, struct call *call, const char *executor_error);
 

@@ -90,6 +90,14 @@ static void read_shards(struct fleet *fleet, struct call *call)
 	struct topo_shard *items = arena_array(call->arena, fleet->shard_count + 1, sizeof(*items));
 	size_t count = 0;
 
+	if (fleet_keyspace_error(fleet, call) != NULL) {
+		call_end(fleet, call, CODE_UNKNOWN,
+			 arena_printf(&call->memory,
+				      "FindAllShardsInKeyspace(%s): List: node doesn't exist: "
+				      "/vitess/global/keyspaces/%s/shards",
+				      call->request.keyspace, call->request.keyspace));
+		return;
+	}
 	for (size_t i = 0; i < fleet->shard_count; i++)
 		if (!is_missing(call, fleet->shards[i]))
 			items[count++] = shard_record(call, fleet->shards[i]);
@@ -111,9 +119,10 @@ static size_t tablet_count(const struct fleet *fleet)
 static void read_tablets(struct fleet *fleet, struct call *call)
 {
 	struct topo_tablet *items = arena_array(call->arena, tablet_count(fleet) + 1, sizeof(*items));
+	bool is_ours = fleet_keyspace_error(fleet, call) == NULL; /* of another keyspace: OK, and none */
 	size_t count = 0;
 
-	for (size_t i = 0; i < fleet->shard_count; i++) {
+	for (size_t i = 0; is_ours && i < fleet->shard_count; i++) {
 		const struct shard *shard = fleet->shards[i];
 
 		for (const struct tablet *t = shard->tablets; t != NULL && !is_missing(call, shard);
@@ -183,16 +192,23 @@ static bool tablets_answer(struct fleet *fleet, struct call *call, const char **
 static void read_shard_rows(struct fleet *fleet, struct call *call, const struct shard *shard)
 {
 	bool doubled = call->has_fault && list_has(call->fault.doubled, shard->name);
-	uint64_t limit = call->request.limit > 0 ? call->request.limit : UINT64_MAX, taken = 0;
+	size_t asked = 0, left_out = 0;
 
 	if (is_missing(call, shard) || shard_hides_from_reads(fleet, shard))
 		return;
-	for (size_t i = 0; i < shard->row_count && taken < limit; i++) {
+	for (size_t i = 0; i < shard->row_count; i++)
+		asked += row_is_asked(call, shard->rows[i]);
+	if (call->request.limit > 0 && asked > call->request.limit) /* the newest are kept */
+		left_out = asked - (size_t)call->request.limit;
+	for (size_t i = 0; i < shard->row_count; i++) {
 		const struct row *row = shard->rows[i];
 
 		if (!row_is_asked(call, row))
 			continue;
-		taken++;
+		if (left_out > 0) {
+			left_out--;
+			continue;
+		}
 		call->reply.migrations.items[call->reply.migrations.count++] =
 			migration_copy(call->arena, &row->now);
 		if (doubled) /* what an old primary still shows: the row as it was inserted */
@@ -203,9 +219,13 @@ static void read_shard_rows(struct fleet *fleet, struct call *call, const struct
 
 static bool read_migrations(struct fleet *fleet, struct call *call)
 {
+	const char *uuid = call->request.uuid, *error;
 	size_t capacity = 1, start;
-	const char *error;
 
+	if (uuid != NULL && *uuid != '\0' && !uuid_is_accepted(uuid)) {
+		call_end(fleet, call, CODE_UNKNOWN, arena_printf(&call->memory, "%s is not a valid UUID", uuid));
+		return true;
+	}
 	if (fleet_keyspace_error(fleet, call) != NULL) { /* no shard, no row: not an error */
 		call_end(fleet, call, CODE_OK, "");
 		return true;
@@ -320,14 +340,6 @@ static bool read_tablet(struct fleet *fleet, struct call *call)
 
 bool fleet_read(struct fleet *fleet, struct call *call)
 {
-	bool of_keyspace =
-		call->request.method == VTCTLD_FIND_ALL_SHARDS || call->request.method == VTCTLD_GET_TABLETS;
-	const char *error = of_keyspace ? fleet_keyspace_error(fleet, call) : NULL;
-
-	if (error != NULL) {
-		call_end(fleet, call, CODE_UNKNOWN, error);
-		return true;
-	}
 	switch (call->request.method) {
 	case VTCTLD_GET_KEYSPACES:
 		read_keyspaces(fleet, call);

@@ -107,7 +107,7 @@ void table_render(struct arena *arena, struct schema_table *table)
 	if (table->is_view) {
 		strbuf_addf(&buf,
 			    "CREATE ALGORITHM=UNDEFINED DEFINER=`vt_dba`@`localhost` SQL SECURITY DEFINER "
-			    "VIEW `%s` AS %s",
+			    "VIEW {{.DatabaseName}}.`%s` AS %s", /* the tablet puts that for vt_<keyspace> */
 			    table->name, table->options);
 	} else {
 		strbuf_addf(&buf, "CREATE TABLE `%s` (\n", table->name);

@@ -238,6 +238,47 @@ static bool select_takes(const struct select *select, const struct row *row)
 	       (select->like == NULL || like_matches(select->like, row->now.context));
 }
 
+/* ---- System variables, for doctor: of a healthy primary. ---- */
+
+static const struct {
+	const char *name, *value;
+} variables[] = {
+	{ "@@version", "9.7.0" },
+	{ "@@global.read_only", "0" },
+	{ "@@performance_schema", "1" },
+};
+
+static const char *variable_value(const char *name)
+{
+	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
+		if (strcasecmp(name, variables[i].name) == 0)
+			return variables[i].value;
+	return NULL;
+}
+
+static bool select_variables(struct arena *arena, const char *list, struct query_result *ret, const char **reterr)
+{
+	char *at = arena_strdup(arena, list), *name;
+
+	ret->columns = arena_array(arena, strlen(list) + 1, sizeof(*ret->columns));
+	ret->cells = arena_array(arena, strlen(list) + 1, sizeof(*ret->cells));
+	ret->row_count = 1;
+	while ((name = strsep(&at, ", ")) != NULL) {
+		struct query_cell *cell = &ret->cells[ret->column_count];
+
+		if (name[0] == '\0')
+			continue;
+		cell->text = variable_value(name);
+		if (cell->text == NULL) {
+			*reterr = arena_printf(arena, "Unknown system variable '%s' (errno 1193) (sqlstate HY000)", name);
+			return false;
+		}
+		cell->length = strlen(cell->text);
+		ret->columns[ret->column_count++] = name;
+	}
+	return true;
+}
+
 bool fleet_select(const struct fleet *fleet, const struct shard *shard, const struct call *call,
 		  struct query_result *ret, const char **reterr)
 {
@@ -245,6 +286,8 @@ bool fleet_select(const struct fleet *fleet, const struct shard *shard, const st
 	uint64_t max = call->request.limit > 0 ? call->request.limit : UINT64_MAX;
 
 	(void)fleet;
+	if (call->request.sql != NULL && strncasecmp(call->request.sql, "select @@", strlen("select @@")) == 0)
+		return select_variables(call->arena, call->request.sql + strlen("select "), ret, reterr);
 	*reterr = select_read(&select, call->request.sql != NULL ? call->request.sql : "");
 	if (*reterr != NULL)
 		return false;

@@ -267,9 +267,10 @@ static void step_finish(struct fleet *fleet, struct shard *shard, struct row *ro
 		return;
 	}
 	row->times_applied++;
-	if (row->prefer_instant && row->statement->kind == STATEMENT_ALTER_TABLE)
+	if (row->prefer_instant && row->statement->kind == STATEMENT_ALTER_TABLE) {
+		row->now.special_plan = "{\"operation\":\"instant-ddl\"}"; /* not before it runs */
 		row->now.stage = "graceful wait for buffering";
-	else if (is_create || row->statement->kind == STATEMENT_DROP_TABLE)
+	} else if (is_create || row->statement->kind == STATEMENT_DROP_TABLE)
 		row_add_artifact(fleet, row, row_artifact(fleet, row, "hld"));
 	row_end(fleet, shard, row, MIGRATION_COMPLETE, NULL);
 }
@@ -334,8 +335,6 @@ static void tick_review(struct fleet *fleet, struct shard *shard, struct row *ro
 	row->now.is_view = row->statement->kind >= STATEMENT_CREATE_VIEW;
 	row->now.is_immediate_operation =
 		row->is_cut || row->statement->kind != STATEMENT_ALTER_TABLE || row_is_instant(row);
-	if (row->statement->kind == STATEMENT_ALTER_TABLE && row_is_instant(row))
-		row->now.special_plan = "{\"operation\":\"instant-ddl\"}";
 }
 
 static void tick_review_queued(struct fleet *fleet, struct shard *shard)

@@ -147,15 +147,27 @@ static void assert_connects(void)
 		fail_msg("%s", reply.text);
 }
 
-static void assert_does_not_connect(const char *why)
+static void assert_connect_fails(enum vtctld_outcome outcome, int code, const char *why)
 {
 	struct vtctld_reply reply = read_once();
 
-	assert_int_equal(reply.outcome, VTCTLD_UNKNOWN);
-	assert_int_equal(reply.code, 14);
+	assert_int_equal(reply.outcome, outcome);
+	assert_int_equal(reply.code, code);
 	assert_has(reply.text, "cannot connect to 127.0.0.1:");
 	assert_has(reply.text, why);
 	assert_int_equal(wire_server_call_count(server), 0);
+}
+
+/* Perhaps only for now. */
+static void assert_does_not_connect(const char *why)
+{
+	assert_connect_fails(VTCTLD_UNKNOWN, 14, why);
+}
+
+/* For good: somebody has to look at the certificates. */
+static void assert_certificate_is_refused(const char *why)
+{
+	assert_connect_fails(VTCTLD_REFUSED, 16, why);
 }
 
 static void assert_does_not_open(enum error_code code, const char *why)
@@ -299,7 +311,7 @@ static void test_a_server_of_another_authority_is_not_trusted(void **state)
 	serve_tls(&host, NULL);
 	config.grpc_ca = file_put("other", other_ca.cert, 0644);
 	config.grpc_server_name = "vtctld.example";
-	assert_does_not_connect(
+	assert_certificate_is_refused(
 	    "issued by an authority that --vtctld-grpc-ca does not hold, or it has expired");
 }
 
@@ -309,7 +321,7 @@ static void test_a_server_with_an_expired_certificate_is_not_trusted(void **stat
 	serve_tls(&old_host, NULL);
 	config.grpc_ca = file_put("ca", ca.cert, 0644);
 	config.grpc_server_name = "vtctld.example";
-	assert_does_not_connect("or it has expired");
+	assert_certificate_is_refused("or it has expired");
 }
 
 static void test_a_server_of_another_name_is_not_trusted(void **state)
@@ -317,7 +329,7 @@ static void test_a_server_of_another_name_is_not_trusted(void **state)
 	(void)state;
 	serve_tls(&host, NULL);
 	config.grpc_ca = file_put("ca", ca.cert, 0644);
-	assert_does_not_connect("certificate is for another name: --vtctld-grpc-server-name");
+	assert_certificate_is_refused("certificate is for another name: --vtctld-grpc-server-name");
 }
 
 static void test_a_client_certificate_is_shown(void **state)
@@ -348,7 +360,7 @@ static void test_an_expired_client_certificate_is_named_with_its_date(void **sta
 	config.grpc_server_name = "vtctld.example";
 	config.grpc_cert = file_put("cert", old_client.cert, 0644);
 	config.grpc_key = file_put("key", old_client.key, 0600);
-	assert_does_not_connect(arena_printf(
+	assert_certificate_is_refused(arena_printf(
 	    &arena, "the client certificate %s expired on 2020-01-02 03:04:05 UTC", path_of("cert")));
 }
 

@@ -19,8 +19,16 @@ install_packages() {
 	done
 	[ ${#missing[@]} -eq 0 ] && return 0
 	echo "installing ${missing[*]}"
-	as_root apt-get update -qq >/dev/null
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+	local log
+	log=$(mktemp)
+	if ! { as_root apt-get update -qq &&
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } \
+		>"$log" 2>&1; then
+		cat "$log" >&2
+		rm -f "$log"
+		return 1
+	fi
+	rm -f "$log"
 }
 
 # build_tree FOLDER [MESON OPTION...]: configure once, then build what changed
