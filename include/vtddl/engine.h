@@ -72,7 +72,6 @@ enum request_kind {
 	REQUEST_STORE_LIST,
 	REQUEST_STORE_INSERT,
 	REQUEST_STORE_UPDATE,
-	REQUEST_STORE_RELEASE, /* no reply */
 	REQUEST_PROOF,	       /* VTGate: definition, columns, probes */
 	_REQUEST_KIND_MAX
 };
@@ -82,7 +81,7 @@ struct request {
 	uint64_t tag;
 	struct arena *arena; /* for the reply's contents; lives until the reply was delivered */
 	struct vtctld_request rpc;   /* REQUEST_RPC; its tag is @tag */
-	const char *scope;	     /* LEASE, RELEASE */
+	const char *scope;	     /* LEASE */
 	struct store_filter filter;  /* LIST */
 	struct change *change;	     /* INSERT, UPDATE: lives until the reply; the driver may set revision */
 	struct store_expect expect;  /* UPDATE */

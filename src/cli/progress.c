@@ -15,6 +15,7 @@
 #define TICK_MS 1000	       /* and for the clock in the header */
 #define PROGRESS_LINE_MS 30000 /* of one shard, where lines cannot be redrawn */
 #define WAITING_MS 10000       /* a reason that has stood for so long is said */
+#define ADVICE_MS 5000	       /* and an advice */
 #define BAR_WIDTH 20
 #define LINE_MAX_BYTES 4096
 #define FRAME_MAX_BYTES (256 * 1024)
@@ -27,6 +28,13 @@ struct said {
 	int64_t at_ms;
 };
 
+/* A text, and since when it has been the same: by its start, for error texts vary at their end. */
+struct standing {
+	char text[80];
+	int64_t since_ms;
+	bool said;
+};
+
 struct progress_view {
 	const char *keyspace;
 	bool live;
@@ -36,13 +44,7 @@ struct progress_view {
 	struct strbuf frame; /* written at once, so that nothing flickers */
 	int phase;	     /* said last; _PHASE_INVALID: none */
 	bool said_holder;
-	struct {
-		int rule;
-		char reason[80],
-			advice[REASON_MAX]; /* the start of the reason: error texts vary at their end */
-		int64_t since_ms;
-		bool said;
-	} waiting;
+	struct standing reason, advice;
 	struct said *said;
 	size_t said_count;
 };
@@ -171,29 +173,33 @@ static void say_news(struct progress_view *progress, const struct view *view)
 		say(progress, view, message, NULL, change->reason, NULL);
 }
 
-/* Nothing moves: why, and what a person can do. A terminal shows the reason all the time. */
+/* Return: true once, when @text has not changed for @for_ms. */
+static bool has_stood(struct standing *standing, const char *text, int64_t for_ms)
+{
+	int64_t now_ms = clock_monotonic_ms();
+
+	if (strncmp(text, standing->text, sizeof standing->text - 1) != 0) {
+		snprintf(standing->text, sizeof standing->text, "%s", text);
+		standing->since_ms = now_ms;
+		standing->said = false;
+	}
+	if (standing->said || !text[0] || now_ms - standing->since_ms < for_ms)
+		return false;
+	standing->said = true;
+	return true;
+}
+
+/* Why nothing moves, and what a person can do. A terminal shows the reason all the time. */
 static void say_waiting(struct progress_view *progress, const struct view *view)
 {
 	const char *reason = view->reason ? view->reason : "", *advice = view->advice ? view->advice : "";
-	int rule = view->rule ? view->rule->number : 0;
-	int64_t now_ms = clock_monotonic_ms();
+	bool new_reason = has_stood(&progress->reason, reason, WAITING_MS);
+	bool new_advice = has_stood(&progress->advice, advice, ADVICE_MS);
 
-	if (rule != progress->waiting.rule || strcmp(advice, progress->waiting.advice) != 0 ||
-	    strncmp(reason, progress->waiting.reason, sizeof progress->waiting.reason - 1) != 0) {
-		progress->waiting.rule = rule;
-		progress->waiting.since_ms = now_ms;
-		progress->waiting.said = false;
-		snprintf(progress->waiting.reason, sizeof progress->waiting.reason, "%s", reason);
-		snprintf(progress->waiting.advice, sizeof progress->waiting.advice, "%s", advice);
-	}
-	if (progress->waiting.said || now_ms - progress->waiting.since_ms < WAITING_MS ||
-	    (!reason[0] && !advice[0]))
-		return;
-	progress->waiting.said = true;
-	if (!progress->live)
-		say(progress, view, "waiting", NULL, reason, advice);
-	else if (advice[0])
+	if (progress->live && new_advice)
 		draw_news(progress, "next", advice, 0);
+	else if (!progress->live && (new_reason || new_advice))
+		say(progress, view, "waiting", NULL, reason, advice);
 }
 
 static void say_shard(const struct progress_view *progress, const struct view *view, struct said *said,

@@ -233,8 +233,8 @@ void decide_reply(struct task *task, enum purpose purpose, const struct reply *r
 		send_effect(task);
 	else if (task->engine->stopping)
 		task_idle(task, 0);
-	else if (task->engine->now_ms - task_look(task)->seen.at_ms <= LOOK_FRESH_MS)
-		decide(task);
+	else if (task->record.phase == PHASE_VERIFIED || task->engine->now_ms - task_look(task)->seen.at_ms <= LOOK_FRESH_MS)
+		decide(task); /* what was proven just now is not proven again after a slow look */
 	else
 		observe_start(task);
 }

@@ -70,8 +70,7 @@ struct request *engine_emit(struct task *task, enum request_kind kind, enum purp
 	struct request *request = &engine->queue[engine->queue_tail++];
 
 	*request = (struct request){ .kind = kind, .arena = arena };
-	if (kind != REQUEST_STORE_RELEASE)
-		request->tag = pending_take(task, purpose, index);
+	request->tag = pending_take(task, purpose, index);
 	if (purpose != FOR_EFFECT)
 		task->waiting++;
 	return request;

@@ -134,15 +134,6 @@ static void call_store(struct loop *loop, const struct request *request)
 	engine_reply(loop->config.engine, &reply);
 }
 
-static void release_lease(struct loop *loop, const struct request *request)
-{
-	if (!loop->config.store)
-		return;
-	CRASH_POINT("store-release-before");
-	store_release(loop->config.store, request->scope);
-	CRASH_POINT("store-release-after");
-}
-
 static void wake(void *user)
 {
 	struct loop *loop = user;
@@ -202,9 +193,6 @@ static bool carry_out(struct loop *loop, struct request *request)
 	case REQUEST_STORE_UPDATE:
 		call_store(loop, request);
 		return true;
-	case REQUEST_STORE_RELEASE:
-		release_lease(loop, request);
-		return false;
 	case REQUEST_PROOF:
 		start_proof(loop, request);
 		return !loop->config.vtgate;

@@ -225,7 +225,7 @@ static const char *precondition(struct task *task)
 					    what, table, task->survey[i].name, task->survey[0].name);
 	}
 	if (task->ddl.action == DDL_ALTER_TABLE && all_promises_kept(task))
-		return arena_printf(arena, "%s: '%s' already has what the statement asks for on every shard; nothing was sent",
+		return arena_printf(arena, "%s: '%s' already has every column and index that the statement adds, and none that it drops, by their names and on every shard; nothing was sent",
 				    what, table);
 	return NULL;
 }

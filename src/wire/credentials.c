@@ -38,7 +38,7 @@ static int file_check(const char *flag, const char *path, int fd, bool is_secret
 				 flag, path, (intmax_t)status.st_size, FILE_MAX);
 	if (is_secret && status.st_mode & (S_IRWXG | S_IRWXO))
 		return error_set(
-		    reterr, ERROR_AUTH,
+		    reterr, ERROR_CONFIG,
 		    "%s: %s holds a password and others than its owner have rights on it (mode %04o): "
 		    "chmod 0600 %s",
 		    flag, path, (unsigned)status.st_mode & 07777, path);
@@ -273,7 +273,7 @@ static int config_check(const struct wire_config *config, bool is_loopback, stru
 	if (config->auth_static_client_creds && !credentials_use_tls(config) && !is_loopback &&
 	    !config->allow_plaintext_auth)
 		return error_set(
-		    reterr, ERROR_AUTH,
+		    reterr, ERROR_CONFIG,
 		    "the password in %s would go over the network in plain text to %s: set "
 		    "--vtctld-grpc-ca for TLS, or --allow-plaintext-auth if the network is trusted",
 		    config->auth_static_client_creds, config->server);

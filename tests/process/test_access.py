@@ -147,7 +147,7 @@ def test_no_credentials_are_exit_77(guarded, vtddl):
 def test_a_password_that_others_may_read_is_refused_before_it_is_sent(guarded, vtddl, mode):
     program = vtddl(guarded)
     creds = creds_file(program, {"Username": "deployer", "Password": "right"}, mode)
-    said = refused(program, guarded, "--grpc-auth-static-client-creds", creds, code=77)
+    said = refused(program, guarded, "--grpc-auth-static-client-creds", creds, code=78)
     assert f"chmod 0600 {creds}" in said
     assert guarded.journal() == []
 
@@ -163,7 +163,7 @@ def test_a_credentials_file_that_is_none_is_exit_78(guarded, vtddl, content):
 def test_a_password_never_goes_over_plain_text_to_another_host(vtddl):
     program = vtddl("192.0.2.1:15999")
     creds = creds_file(program, {"Username": "deployer", "Password": "right"})
-    said = one_sentence(program.run("show", "commerce", "--grpc-auth-static-client-creds", creds), 77)
+    said = one_sentence(program.run("show", "commerce", "--grpc-auth-static-client-creds", creds), 78)
     assert "--allow-plaintext-auth" in said
 
 

@@ -103,6 +103,16 @@ def test_a_store_that_lost_a_trigger_is_refused(program, fleet):
     assert len(fleet.effects()) == count
 
 
+def test_a_store_that_many_make_at_once_is_one_store(program):
+    uuid = "9748c3b7_7fdb_81eb_8c2c_f875a4d24e90"
+    for round_ in range(12):
+        program.store = program.home / f"many{round_}.db"
+        runs = [program.start("complete", "commerce", uuid) for _ in range(6)]
+        for run in runs:
+            _, err = run.communicate(timeout=60)
+            assert "no change " + uuid in err, err
+
+
 def test_a_folder_a_link_and_a_missing_folder_are_no_store(program, fleet):
     (program.home / "folder").mkdir()
     (program.home / "link").symlink_to(program.home / "elsewhere")

@@ -97,14 +97,17 @@ static const struct {
 	{ { "postpone", "complete" }, CONTROL_POSTPONE },
 };
 
-/* alter vitess_migration ['uuid'] verb [all] [vitess_shards '...'] */
+/* alter vitess_migration 'uuid' verb [vitess_shards '...'], or verb all; shards only behind launch and complete */
 static const char *control_read(struct call *call)
 {
 	const struct sql_token *t = &call->statement.tokens[call->statement.body];
+	bool names_one = false;
 
 	call->control = (struct control){ .uuid = "all" };
-	if (t->kind == SQL_STRING)
+	if (t->kind == SQL_STRING) {
 		call->control.uuid = (t++)->text;
+		names_one = true;
+	}
 	for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
 		if (sql_is(&t[0], controls[i].words[0]) &&
 		    (controls[i].words[1] == NULL || sql_is(&t[1], controls[i].words[1]))) {
@@ -115,9 +118,19 @@ static const char *control_read(struct call *call)
 	if (call->control.verb == CONTROL_NONE ||
 	    (strcasecmp(call->control.uuid, "all") == 0 && call->control.verb == CONTROL_RETRY))
 		return "failed to parse sql: syntax error at position 24";
-	if (sql_is(&t[0], "vitess_shards") && t[1].kind == SQL_STRING)
+	if (names_one && (call->control.verb == CONTROL_COMPLETE || call->control.verb == CONTROL_LAUNCH) &&
+	    sql_is(&t[0], "vitess_shards") && t[1].kind == SQL_STRING) {
 		call->control.shards = t[1].text;
-	return NULL;
+		t += 2;
+	} else if (!names_one && sql_is(&t[0], "all")) {
+		t++;
+	}
+	return t->kind == SQL_END ? NULL
+				  : arena_printf(&call->memory,
+						 "failed to parse sql: %s, got error: Code: INVALID_ARGUMENT\n"
+						 "syntax error at position %td near '%.*s'\n",
+						 call->request.sql, t->start - call->request.sql + 1 +
+						 (ptrdiff_t)t->length, (int)t->length, t->start);
 }
 
 static const char *statement_check(struct fleet *fleet, struct call *call)

@@ -266,10 +266,6 @@ static bool carry_out(struct sim *sim, struct request *request)
 {
 	struct reply reply = { .tag = request->tag, .kind = request->kind };
 
-	if (request->kind == REQUEST_STORE_RELEASE) {
-		store_release(sim->store, request->scope);
-		return true;
-	}
 	if (request->kind == REQUEST_PROOF)
 		fail_msg("no VTGate in the simulator");
 	if (request->kind == REQUEST_RPC) {

@@ -226,7 +226,7 @@ static void test_a_password_file_that_others_may_use_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		config.auth_static_client_creds =
 		    file_put("creds", "{\"Username\": \"ci\", \"Password\": \"s3cret\"}", modes[i]);
-		assert_does_not_open(ERROR_AUTH, arena_printf(&arena, "chmod 0600 %s", path_of("creds")));
+		assert_does_not_open(ERROR_CONFIG, arena_printf(&arena, "chmod 0600 %s", path_of("creds")));
 		assert_hasnt(error.text, "s3cret");
 	}
 }
@@ -283,9 +283,9 @@ static void test_a_password_leaves_this_host_only_over_tls_or_if_allowed(void **
 		wire = wire_close(wire);
 	}
 	config.server = "vtctld.example:15999";
-	assert_does_not_open(ERROR_AUTH, "in plain text to vtctld.example:15999");
+	assert_does_not_open(ERROR_CONFIG, "in plain text to vtctld.example:15999");
 	config.server = "10.0.0.1:15999";
-	assert_does_not_open(ERROR_AUTH, "in plain text");
+	assert_does_not_open(ERROR_CONFIG, "in plain text");
 	config.allow_plaintext_auth = true;
 	assert_int_equal(wire_open(&config, &wire, &error), 0);
 	wire = wire_close(wire);
