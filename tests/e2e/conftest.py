@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from cluster import Cluster
+from cluster import Cluster, wait_until
 from program import BUILD, CRASH_BUILD, Vtddl
 
 SESSION = f"{int(time.time()):x}"
@@ -41,7 +41,7 @@ def bring_up(*options):
 
 @pytest.fixture(scope="session")
 def two_shards():
-    yield from bring_up()
+    yield from bring_up("--replicas", "0")
 
 
 @pytest.fixture
@@ -54,7 +54,9 @@ def fleet(two_shards):
 def new_table(cluster):
     """A table of its own for a test: (id, name, amount), with three rows on each shard."""
     name = f"t{SESSION}_{next(numbers)}"
-    cluster.tool("sql", "-e", f"create table {name} (id bigint primary key, name varchar(64), amount int)")
+    sql = f"create table if not exists {name} (id bigint primary key, name varchar(64), amount int)"
+    # VTGate learns a moment later that a tablet is back.
+    wait_until(lambda: cluster.tool("sql", "-e", sql, check=False).returncode == 0, "VTGate makes a table", 90)
     for tablet in cluster.primaries():
         cluster.ask(tablet, f"insert into {name} values (1, 'one', 1), (2, 'two', 2), (3, 'three', 3)")
     return name
