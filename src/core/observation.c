@@ -186,9 +186,10 @@ static uint32_t fold_row(const struct migration *row, struct shard_watch *memory
 		return FACT_DEAD | (dead_twice(memory, row, at_ms) ? confirmed : FACT_SETTLING);
 	}
 	memory->dead = false;
+	/* Vitess writes the status a moment before the message, but only what it did not do keeps its hold. */
 	if (row->status == MIGRATION_COMPLETE)
 		return FACT_ANY_COMPLETE | FACT_ANY_RELEASED |
-		       (migration_says_duplicate(row) ? FACT_DUPLICATE : 0);
+		       (migration_says_duplicate(row) || row->postpone_completion ? FACT_DUPLICATE : 0);
 	return FACT_ANY_LIVE | (row->postpone_completion ? FACT_ANY_HELD : FACT_ANY_RELEASED);
 }
 

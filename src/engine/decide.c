@@ -198,6 +198,33 @@ static void send_effect(struct task *task)
 	task_idle(task, SETTLE_MS); /* watching goes on meanwhile */
 }
 
+/*
+ * For people only. A refused effect comes as a page of JSON whose first "Err" (or "ExecutorErr") that is not empty has
+ * what a shard said, at its end: "rpc error: ... desc = <what it said>".
+ */
+static void write_effect_text(struct task *task, const struct vtctld_reply *reply)
+{
+	static const char key[] = "Err\": \"", description[] = "desc = ";
+	const char *start = reply->text, *at = reply->text;
+	size_t length = strlen(start);
+
+	while ((at = strstr(at, key))) {
+		at += sizeof(key) - 1;
+		if (*at != '"') {
+			start = at;
+			length = strcspn(at, "\"\n");
+			break;
+		}
+	}
+	while ((at = strstr(start, description)) && at + sizeof(description) - 1 <= start + length) {
+		at += sizeof(description) - 1;
+		length -= (size_t)(at - start);
+		start = at;
+	}
+	snprintf(task->effect_text, sizeof(task->effect_text), "%s: %s: %.*s", vtctld_method_name(reply->method),
+		 vtctld_outcome_name(reply->outcome), (int)(length > 800 ? 800 : length), start);
+}
+
 static void on_effect(struct task *task, const struct vtctld_reply *reply)
 {
 	struct engine *engine = task->engine;
@@ -205,8 +232,7 @@ static void on_effect(struct task *task, const struct vtctld_reply *reply)
 	task->in_flight = EFFECT_NONE;
 	task->idle_at_ms = engine->wall_ms + (reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0);
 	if (reply->outcome != VTCTLD_DONE)
-		snprintf(task->effect_text, sizeof(task->effect_text), "%s: %s: %.800s", vtctld_method_name(reply->method),
-			 vtctld_outcome_name(reply->outcome), reply->text);
+		write_effect_text(task, reply);
 	if (task->stage == STAGE_IDLE) /* whatever it answered, only a read tells what it did */
 		task_idle(task, reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0);
 }

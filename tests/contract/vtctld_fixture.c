@@ -362,19 +362,9 @@ bool is_held(const struct migration *row)
 	return waits && row->postpone_completion && row->ready_to_complete;
 }
 
-bool is_queued(const struct migration *row)
-{
-	return row->status == MIGRATION_QUEUED;
-}
-
 bool is_ready(const struct migration *row)
 {
 	return row->status == MIGRATION_READY;
-}
-
-bool is_running(const struct migration *row)
-{
-	return row->status == MIGRATION_RUNNING;
 }
 
 bool is_complete(const struct migration *row)

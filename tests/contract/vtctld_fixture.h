@@ -86,7 +86,7 @@ const struct migration *await_others(const char *uuid, row_is *is); /* of all bu
 void assert_no_row(const char *uuid);
 
 /* Vitess writes the status a moment before the message: failed and cancelled ones have theirs. */
-row_is is_held, is_queued, is_ready, is_running, is_complete, is_failed, is_cancelled;
+row_is is_held, is_ready, is_complete, is_failed, is_cancelled;
 
 /** definition() - CREATE statement on one shard; NULL: there is no such table or view */
 const char *definition(size_t shard, const char *table);

@@ -15,8 +15,8 @@ SEED = int(os.environ.get("E2E_SEED") or random.SystemRandom().randrange(1_000_0
 NAMES = re.findall(r'^CRASH_POINT_ROW\("([^"]+)"', (ROOT / "src/base/crash_points.def").read_text("utf-8"), re.M)
 
 # Everything before the first byte of ApplySchema: such a run takes a moment.
-BEFORE_SUBMIT = ["store-lease-before", "store-lease-after", "store-list-before", "store-list-after", "read-start-after:4",
-                 "read-reply:5", "store-insert-before", "store-insert-after", "read-start-before:3",
+BEFORE_SUBMIT = ["store-lease-before", "store-lease-after", "store-list-before", "store-list-after",
+                 "read-start-after:4", "read-reply:5", "store-insert-before", "store-insert-after", "read-start-before:3",
                  "store-update-before", "store-update-after", "effect-start-before", "effect-start-after"]
 CREATE_POINTS, CREATE_RUNS = 100, 6  # points that a CREATE passes at least; how many of them are tried
 ALTER_POINTS, ALTER_RUNS = 110, 10

@@ -250,6 +250,7 @@ static void test_complete_and_unheld_rows_are_released(void **state)
 	assert_true(facts & FACT_ANY_HELD);
 	assert_false(facts & FACT_ANY_COMPLETE);
 	scene.looks[0].row.status = scene.looks[1].row.status = MIGRATION_COMPLETE;
+	scene.looks[1].row.postpone_completion = false;
 	facts = look_at(&scene, 10000);
 	assert_true(facts & FACT_ALL_COMPLETE);
 	assert_false(facts & (FACT_ANY_HELD | FACT_DUPLICATE | FACT_ANY_LIVE));
@@ -257,6 +258,9 @@ static void test_complete_and_unheld_rows_are_released(void **state)
 	assert_true(look_at(&scene, 10000) & FACT_DUPLICATE);
 	scene.looks[1].row.message = "failed locking tables"; /* stays after a later success */
 	assert_false(look_at(&scene, 10000) & FACT_DUPLICATE);
+	scene.looks[1].row.message = ""; /* not written yet: but it was never released */
+	scene.looks[1].row.postpone_completion = true;
+	assert_true(look_at(&scene, 10000) & FACT_DUPLICATE);
 }
 
 static void test_a_status_nobody_knows_is_live_and_never_ready(void **state)
