@@ -23,6 +23,7 @@ struct shard_look {
 	enum row_state state;
 	struct migration row;	/* ROW_ONE; ROW_DOUBLE: the least advanced */
 	bool direct;		/* read from the primary itself, not through GetSchemaMigrations */
+	bool silent;		/* the primary was asked and did not answer */
 	const char *trouble;	/* why the state is UNKNOWN; "" if there is no trouble */
 };
 

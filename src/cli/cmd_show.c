@@ -293,6 +293,22 @@ static void print_changes(const struct findings *found)
 	}
 }
 
+/* Vitess answers a keyspace that does not exist with success and no row: a typo must not look like "none". */
+static int check_keyspace_exists(struct session *session, const struct call *call, struct error *reterr)
+{
+	struct vtctld_request request = { .method = VTCTLD_GET_KEYSPACES,
+					  .timeout_ms = options_number(call->options, OPT_READ_TIMEOUT) };
+	struct vtctld_reply reply;
+
+	if (rpc_call(session->wire, &request, &call->options->arena, &reply, reterr) < 0)
+		return -1;
+	for (size_t i = 0; i < reply.keyspaces.count; i++)
+		if (!strcmp(reply.keyspaces.names[i], call->args[0]))
+			return 0;
+	return error_set(reterr, ERROR_INPUT, "vtctld knows no keyspace '%s'; `vtddl doctor` lists those it has",
+			 call->args[0]);
+}
+
 static int show(struct session *session, const struct call *call, struct error *reterr)
 {
 	struct findings found = { 0 };
@@ -309,7 +325,8 @@ static int show(struct session *session, const struct call *call, struct error *
 		return EXIT_DONE;
 	}
 	if (read_filter(call, &filter, reterr) < 0 ||
-	    read_migrations(session, call, &filter, &found, reterr) < 0)
+	    read_migrations(session, call, &filter, &found, reterr) < 0 ||
+	    (!found.row_count && check_keyspace_exists(session, call, reterr) < 0))
 		return -1;
 	/* What the shards show is worth seeing even where the store cannot be read. */
 	if (read_store(session, call, &filter, &found, reterr) < 0) {

@@ -45,7 +45,8 @@ void shard_reason(const struct change *change, const struct observation *observa
 	ret[0] = '\0';
 	switch (look->state) {
 	case ROW_ABSENT:
-		snprintf(ret, REASON_MAX, "its primary has no such migration");
+		snprintf(ret, REASON_MAX, change->phase == PHASE_SUBMITTING ? "not submitted yet"
+									     : "its primary has no such migration");
 		return;
 	case ROW_DOUBLE:
 		snprintf(ret, REASON_MAX, "two tablets answer as primary of this shard");

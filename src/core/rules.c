@@ -73,7 +73,8 @@ static const struct rule rules[] = {
 	{ 117, AT(SUBMITTING), YES(ANY_RELEASED), NO(SENT | ALL_SEEN), DO(WAIT), IS(UNSEEN),
 	  .reason = "the fleet shows a release under way, but not every shard can be seen" },
 	{ 119, AT(SUBMITTING), YES(ANY_RELEASED), MOVE(STOPPED), IS(INCONSISTENT), .reason = BREACHED },
-	{ 121, AT(SUBMITTING), YES(CANCELLED | ALL_GONE), NO(FAILED), MOVE(CANCELLED), IS(FAILED), .reason = ALL_CANCELLED },
+	{ 121, AT(SUBMITTING), YES(CANCELLED | ALL_GONE), NO(FAILED | BUSY), MOVE(CANCELLED), IS(FAILED), .reason = ALL_CANCELLED },
+	{ 122, AT(SUBMITTING), YES(CANCELLED | ALL_GONE), NO(FAILED), DO(WAIT), IS(RUNNING), .reason = IN_FLIGHT },
 	{ 123, AT(SUBMITTING), YES(FAILED), MOVE(FAILED), IS(FAILED), .reason = SHARD_FAILED },
 	{ 125, AT(SUBMITTING), YES(CANCELLED), MOVE(FAILED), IS(FAILED), .reason = SHARD_CANCELLED },
 	{ 127, AT(SUBMITTING), YES(CANCEL_ASKED), NO(BUSY), MOVE(CANCELLING), IS(RUNNING), .reason = "a person asked to cancel" },
@@ -96,7 +97,8 @@ static const struct rule rules[] = {
 	{ 207, AT(SUBMITTED), YES(SHARDS_CHANGED), MOVE(STOPPED), IS(UNSEEN), .reason = SHARD_SET },
 	{ 209, AT(SUBMITTED), YES(DUPLICATE), MOVE(STOPPED), IS(FAILED), .reason = DUPLICATE_DDL },
 	{ 211, AT(SUBMITTED), YES(ANY_RELEASED), MOVE(STOPPED), IS(INCONSISTENT), .reason = BREACHED },
-	{ 213, AT(SUBMITTED), YES(CANCELLED | ALL_GONE), NO(FAILED), MOVE(CANCELLED), IS(FAILED), .reason = ALL_CANCELLED },
+	{ 213, AT(SUBMITTED), YES(CANCELLED | ALL_GONE), NO(FAILED | BUSY), MOVE(CANCELLED), IS(FAILED), .reason = ALL_CANCELLED },
+	{ 214, AT(SUBMITTED), YES(CANCELLED | ALL_GONE), NO(FAILED), DO(WAIT), IS(RUNNING), .reason = IN_FLIGHT },
 	{ 215, AT(SUBMITTED), YES(FAILED), MOVE(FAILED), IS(FAILED), .reason = SHARD_FAILED },
 	{ 217, AT(SUBMITTED), YES(CANCELLED), MOVE(FAILED), IS(FAILED), .reason = SHARD_CANCELLED },
 	{ 219, AT(SUBMITTED), YES(CANCEL_ASKED), NO(BUSY), MOVE(CANCELLING), IS(RUNNING), .reason = "a person asked to cancel" },
@@ -129,7 +131,7 @@ static const struct rule rules[] = {
 	{ 311, AT(COMPLETING), YES(ALL_COMPLETE | ALL_ROWS), MOVE(COMPLETED), IS(RUNNING), .reason = "every shard is complete" },
 	{ 313, AT(COMPLETING), YES(ALL_SEEN), NO(ALL_ROWS | BUSY | SETTLING), MOVE(STOPPED), IS(INCONSISTENT),
 	  .reason = "a shard lost its row after the release" },
-	{ 315, AT(COMPLETING), YES(LATE | ANY_RELEASED), DO(REST), IS(INCONSISTENT),
+	{ 315, AT(COMPLETING), YES(LATE | ANY_COMPLETE), DO(REST), IS(INCONSISTENT),
 	  .reason = "the deadline has passed while some shards have cut over and others have not" },
 	{ 317, AT(COMPLETING), YES(LATE), DO(REST), IS(LATE), .reason = OVERDUE },
 	{ 319, AT(COMPLETING), YES(ANY_HELD | BUSY), DO(WAIT), IS(RUNNING), .reason = IN_FLIGHT },
@@ -186,13 +188,19 @@ static const struct rule rules[] = {
 
 	{ 801, AT(FAILED), YES(CANCEL_ASKED | LEADER), NO(BUSY | ANY_COMPLETE), MOVE(CANCELLING), IS(RUNNING),
 	  .reason = "a person asked to cancel" },
+	{ 803, AT(FAILED), YES(CANCEL_ASKED), NO(ANY_COMPLETE), DO(WAIT), IS(RUNNING),
+	  .reason = "a person asked to cancel; waiting for the lease, or for an effect that may still act" },
 	{ 899, AT(FAILED), DO(REST), IS(FAILED), .reason = "failed" },
 
 	/* A person decides. */
 	{ 901, AT(STOPPED), YES(CANCEL_ASKED | LEADER), NO(BUSY | SENT | ANY_COMPLETE), MOVE(CANCELLING), IS(RUNNING),
 	  .reason = "a person asked to cancel" },
+	{ 902, AT(STOPPED), YES(CANCEL_ASKED), NO(SENT | ANY_COMPLETE), DO(WAIT), IS(RUNNING),
+	  .reason = "a person asked to cancel; waiting for the lease, or for an effect that may still act" },
 	{ 903, AT(STOPPED), YES(TAKE_UP | LEADER | ALL_COMPLETE | ALL_ROWS), NO(MISMATCH | DUPLICATE | BUSY), MOVE(COMPLETED), IS(RUNNING),
 	  .reason = "a person asked to verify it, and every shard is complete" },
+	{ 905, AT(STOPPED), YES(TAKE_UP | ALL_COMPLETE | ALL_ROWS), NO(MISMATCH | DUPLICATE), DO(WAIT), IS(RUNNING),
+	  .reason = "a person asked to verify it; waiting for the lease, or for an effect that may still act" },
 	{ 999, AT(STOPPED), DO(REST), IS(UNSEEN), .reason = "stopped: a person must look" },
 };
 

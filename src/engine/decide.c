@@ -12,7 +12,6 @@
 #include "vtddl/strbuf.h"
 
 #define LOOK_FRESH_MS 2000	/* a second step may follow on the same look for so long */
-#define EFFECT_MARGIN_MS 2000	/* an effect may act so much longer than its deadline */
 #define SETTLE_MS 1000		/* after an effect whose outcome is unknown, before the read that tells */
 #define CANCEL_WATCH_MS 60000	/* beyond the deadline of an effect (R6) */
 #define EFFECT_BACKOFF_MS 1000
@@ -36,13 +35,6 @@ static const enum effect allowed_effect[_PHASE_MAX] = {
 
 /* ---- Facts that are not the fleet's. ---- */
 
-static bool released_before_stop(const struct change *record)
-{
-	int section = record->rule / 100 - 1;
-
-	return record->phase == PHASE_STOPPED && (section == PHASE_COMPLETING || section == PHASE_COMPLETED);
-}
-
 static bool effect_is_due(const struct task *task)
 {
 	const struct change *record = &task->record;
@@ -54,7 +46,9 @@ static bool effect_is_due(const struct task *task)
 	    (!record->cancel_asked ||
 	     wall_ms > record->updated_at_ms + task->engine->config.effect_timeout_ms + CANCEL_WATCH_MS))
 		return false;
-	return record->last_effect != allowed_effect[record->phase] || wall_ms >= record->next_attempt_at_ms;
+	/* a time beyond the longest back-off is of a clock that was set back since */
+	return record->last_effect != allowed_effect[record->phase] || wall_ms >= record->next_attempt_at_ms ||
+	       record->next_attempt_at_ms - wall_ms > EFFECT_BACKOFF_CAP_MS;
 }
 
 static uint32_t record_facts(const struct task *task)
@@ -68,8 +62,8 @@ static uint32_t record_facts(const struct task *task)
 	facts |= record->gate == GATE_AUTO ? FACT_GATE_OPEN : 0;
 	facts |= record->cancel_asked ? FACT_CANCEL_ASKED : 0;
 	facts |= task->ask.take_up ? FACT_TAKE_UP : 0;
-	facts |= record->attempts > 0 || released_before_stop(record) ? FACT_SENT : 0;
-	facts |= task->in_flight || engine->wall_ms < task->idle_at_ms ? FACT_BUSY : 0;
+	facts |= record->attempts > 0 || record_was_released(record) ? FACT_SENT : 0;
+	facts |= task->in_flight || engine->now_ms < task->idle_at_ms ? FACT_BUSY : 0;
 	facts |= effect_is_due(task) ? FACT_DUE : 0;
 	if (record->phase == PHASE_VERIFIED)
 		facts |= patience_over ? FACT_LATE : 0;
@@ -141,8 +135,9 @@ static void write_move(struct task *task, const struct rule *rule)
 	draft->last_effect = EFFECT_NONE;
 	draft->attempts = 0;
 	draft->next_attempt_at_ms = 0;
-	if (!task->in_flight)
+	if (!task->in_flight && draft->in_flight_until_ms == task->ended_until_ms)
 		draft->in_flight_until_ms = 0;
+	task->effect_text[0] = '\0';
 	if (rule->to == PHASE_VERIFIED)
 		for (size_t i = 0; i < draft->shard_count; i++)
 			draft->shards[i].definition_after = arena_strdup(&task->draft_arena, task->definitions[i]);
@@ -230,11 +225,28 @@ static void on_effect(struct task *task, const struct vtctld_reply *reply)
 	struct engine *engine = task->engine;
 
 	task->in_flight = EFFECT_NONE;
-	task->idle_at_ms = engine->wall_ms + (reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0);
+	task->effects_ended++;
+	task->ended_until_ms = task->record.in_flight_until_ms;
+	task->idle_at_ms = engine->now_ms + (reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0);
 	if (reply->outcome != VTCTLD_DONE)
 		write_effect_text(task, reply);
 	if (task->stage == STAGE_IDLE) /* whatever it answered, only a read tells what it did */
 		task_idle(task, reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0);
+}
+
+/*
+ * A second step on the same look: the release right behind the barrier, the proof behind completion, the
+ * end. A reversal, and what a submit did, are looked at anew.
+ */
+static bool may_decide_again(const struct task *task)
+{
+	enum phase phase = task->record.phase;
+
+	if (phase == PHASE_SUBMITTED || phase == PHASE_CANCELLING)
+		return false;
+	if (phase == PHASE_COMPLETING || phase == PHASE_COMPLETED)
+		return task->engine->now_ms - task->looks[task->current].finished_ms <= LOOK_FRESH_MS;
+	return true;
 }
 
 void decide_reply(struct task *task, enum purpose purpose, const struct reply *reply)
@@ -247,20 +259,23 @@ void decide_reply(struct task *task, enum purpose purpose, const struct reply *r
 		record_trouble(task, reply);
 		return;
 	}
-	if (reply->result > 0) { /* somebody wrote first: load, look and decide again */
-		if (task->engine->stopping)
-			task_idle(task, 0);
-		else
-			record_start(task);
+	if (reply->result == STORE_TABLE_BUSY) {
+		task_fail(task, ERROR_WAITING, "another change holds table '%s' of keyspace %s by now; `vtddl show` lists it, end that one first",
+			  task->record.table, task->record.keyspace);
 		return;
 	}
+	if (reply->result > 0) { /* somebody wrote first: load, look and decide again */
+		record_retry(task);
+		return;
+	}
+	task->failed_writes = 0;
 	task_set_record(task, &task->draft);
 	if (purpose == FOR_ATTEMPT && task_may_act(task))
 		send_effect(task);
 	else if (task->engine->stopping)
 		task_idle(task, 0);
-	else if (task->record.phase == PHASE_VERIFIED || task->engine->now_ms - task_look(task)->seen.at_ms <= LOOK_FRESH_MS)
-		decide(task); /* what was proven just now is not proven again after a slow look */
+	else if (may_decide_again(task))
+		decide(task);
 	else
 		observe_start(task);
 }
@@ -278,6 +293,15 @@ static bool goal_reached(const struct task *task)
 	if (task->ask.goal == GOAL_VERIFIED && record->phase == PHASE_VERIFIED)
 		return task->rule->action == ACTION_REST && task->rule->verdict == VERDICT_DONE;
 	return goal_met_by(record->phase, task->ask.goal);
+}
+
+/* Bad news and withdrawals go before a goal that is met. */
+static bool goal_may_end(const struct rule *rule)
+{
+	if (rule->action == ACTION_SUBMIT || rule->action == ACTION_CANCEL)
+		return false;
+	return rule->action != ACTION_MOVE || (rule->to != PHASE_STOPPED && rule->to != PHASE_FAILED &&
+					       rule->to != PHASE_CANCELLED && rule->to != PHASE_CANCELLING);
 }
 
 /* The verdict of a stopped or failed change is that of the rule that stopped it, at whatever time. */
@@ -335,11 +359,15 @@ void decide(struct task *task)
 	struct look *look = task_look(task);
 	const struct rule *rule;
 
+	if (look->effects_ended != task->effects_ended) { /* it began before an effect ended */
+		observe_start(task);
+		return;
+	}
 	task->facts = observation_fold(&task->record, &look->seen, &task->watch) | record_facts(task);
 	progress_fold(&task->record, &look->seen, &task->watch, &task->progress);
 	task->rule = rule = rules_next(task->record.phase, task->facts);
 	view_touch(task);
-	if (goal_reached(task)) {
+	if (goal_may_end(rule) && goal_reached(task)) {
 		finish(task, VERDICT_DONE);
 		return;
 	}
@@ -353,7 +381,12 @@ void decide(struct task *task)
 		write_attempt(task, rule);
 		return;
 	case ACTION_CONFIRM:
-		observe_confirm(task);
+		if (look->confirm_tried) /* a reparent in between, or no answer: look anew */
+			task_idle(task, POLL_MIN_MS);
+		else if (task->engine->now_ms - look->finished_ms > LOOK_FRESH_MS)
+			observe_start(task);
+		else
+			observe_confirm(task);
 		return;
 	case ACTION_VERIFY:
 		verify_start(task);

@@ -65,9 +65,13 @@ struct look {
 	struct shard_look *direct;	/* the primaries' own answers; `direct` set where one came */
 	struct vtctld_reply topology, rows;
 	bool topology_done, rows_done, direct_sent;
+	bool confirm_tried;		/* the topology was read again after it */
+	int64_t finished_ms;
+	unsigned effects_ended;		/* the task's count when it began */
 };
 
 #define CHECKS_MAX 64
+#define EFFECT_MARGIN_MS 2000 /* an effect may act so much longer than its deadline */
 
 struct task {
 	struct engine *engine;
@@ -123,7 +127,9 @@ struct task {
 
 	enum effect in_flight;
 	struct arena effect_arena;
-	int64_t idle_at_ms;	/* wall clock: from then on no effect of ours can act */
+	int64_t idle_at_ms;	/* monotonic: from then on no effect sent before can act */
+	unsigned effects_ended;	/* a look that began before an effect ended tells nothing about it */
+	int64_t ended_until_ms;	/* in_flight_until_ms of the last attempt that is known to have ended */
 	char effect_text[REASON_MAX]; /* outcome of the last effect that was not OK */
 	unsigned effects_sent[_EFFECT_MAX];
 
@@ -176,6 +182,11 @@ void task_hold(struct task *task, const char *format, ...) printf_like(2, 3);
 /* record.c */
 void record_start(struct task *task);
 void record_reply(struct task *task, enum purpose purpose, const struct reply *reply);
+/** try a write again later that somebody else's was quicker than */
+void record_retry(struct task *task);
+/** until when an effect written into @record may act, as time from now: bounded, whatever the clocks did */
+int64_t record_busy_ms(const struct task *task, const struct change *record, bool for_reversal);
+bool record_was_released(const struct change *record);
 void record_trouble(struct task *task, const struct reply *reply);
 bool goal_met_by(enum phase phase, enum goal goal);
 

@@ -26,6 +26,7 @@ void observe_start(struct task *task)
 	memset(look, 0, sizeof(*look));
 	look->shards = arena_array(&look->arena, task->record.shard_count + 1, sizeof(*look->shards));
 	look->direct = arena_array(&look->arena, task->record.shard_count + 1, sizeof(*look->direct));
+	look->effects_ended = task->effects_ended;
 	look->seen = (struct observation){ .at_ms = task->engine->now_ms, .wall_ms = task->engine->wall_ms,
 					   .looks = look->shards };
 	for (size_t i = 0; i < task->record.shard_count; i++)
@@ -136,7 +137,8 @@ static void on_direct(struct task *task, struct look *look, size_t shard, const 
 	size_t count, ours = 0;
 
 	if (reply->outcome != VTCTLD_DONE) {
-		out->trouble = primary_trouble(task, look, shard, reply->text);
+		out->silent = true;
+		out->trouble = reply->text;
 		return;
 	}
 	if (migration_from_result(&look->arena, &reply->result, task->record.shards[shard].name, &rows, &count, &error) < 0) {
@@ -192,6 +194,14 @@ static uint64_t look_digest(const struct task *task, const struct look *look)
 	return digest;
 }
 
+/* When all has been read, so that a tablet's record can tell more than its silence. */
+static void explain_silence(struct task *task, struct look *look)
+{
+	for (size_t i = 0; i < task->record.shard_count; i++)
+		if (look->direct[i].silent)
+			look->direct[i].trouble = primary_trouble(task, look, i, look->direct[i].trouble);
+}
+
 /* Without the topology no primary could be asked: what failed there is why nothing is known here. */
 static void blame_topology(struct task *task, struct look *look)
 {
@@ -211,6 +221,7 @@ static void finish(struct task *task, struct look *look)
 	task->ever_seen = true;
 	if (!look->seen.topology_known)
 		blame_topology(task, look);
+	explain_silence(task, look);
 	for (size_t i = 0; i < task->record.shard_count; i++)
 		merge_direct(&look->shards[i], &look->direct[i]);
 	task->prefer_direct = look->rows.outcome != VTCTLD_DONE;
@@ -218,6 +229,7 @@ static void finish(struct task *task, struct look *look)
 		task->quiet_since_ms = task->engine->now_ms;
 	task->look_digest = digest;
 	task->failed_looks = look->seen.topology_known ? 0 : task->failed_looks + 1;
+	look->finished_ms = task->engine->now_ms;
 	task->current = !task->current;
 	task->have_look = true;
 	task->verified_now = false;
@@ -231,6 +243,7 @@ void observe_reply(struct task *task, enum purpose purpose, size_t index, const 
 
 	if (task->stage == STAGE_CONFIRM && purpose == FOR_CONFIRM) {
 		look = task_look(task);
+		look->confirm_tried = true;
 		look->seen.confirmed_known = rpc->outcome == VTCTLD_DONE;
 		look->seen.confirm = rpc->shards.items;
 		look->seen.confirm_count = rpc->shards.count;

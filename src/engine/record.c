@@ -48,7 +48,7 @@ void record_start(struct task *task)
 
 void record_trouble(struct task *task, const struct reply *reply)
 {
-	if (!task->have_record) {
+	if (!task->have_record || task->engine->now_ms >= task->until_ms) {
 		task_end(task, &reply->error);
 		return;
 	}
@@ -99,6 +99,8 @@ static void apply_ask(struct task *task)
 	bool moving = record->phase == PHASE_SUBMITTING || record->phase == PHASE_SUBMITTED ||
 		      record->phase == PHASE_COMPLETING || record->phase == PHASE_COMPLETED ||
 		      record->phase == PHASE_CANCELLING;
+	bool taken_up = (ask->goal == GOAL_CANCELLED || ask->take_up) &&
+			(record->phase == PHASE_FAILED || record->phase == PHASE_STOPPED);
 	const char *what = NULL;
 
 	if (!task->judged)
@@ -129,7 +131,7 @@ static void apply_ask(struct task *task)
 		task->draft.cancel_asked = true;
 		what = "asked to cancel";
 	}
-	if (task->leader && !task->asked && moving && (ask->deadline_ms > 0 || engine->wall_ms >= record->deadline_at_ms)) {
+	if (task->leader && !task->asked && (moving || taken_up) && (ask->deadline_ms > 0 || engine->wall_ms >= record->deadline_at_ms)) {
 		task->draft.deadline_at_ms =
 			engine->wall_ms + (ask->deadline_ms > 0 ? ask->deadline_ms : DEADLINE_DEFAULT_MS);
 		what = what ? what : "asked to go on: new deadline";
@@ -152,17 +154,48 @@ static void apply_ask(struct task *task)
 }
 
 /*
- * From when on can no effect of whoever wrote the record act any more? vtctld stops a call within a
- * second of its client's death (measured), so repeating an effect need not wait for the deadline of
- * one whose sender is gone; a reversal does (R4).
+ * How long may an effect of whoever wrote the record still act? vtctld stops a call within a second of its
+ * client's death (measured), so repeating an effect need not wait for the deadline of one whose sender is
+ * gone; a reversal does (R4). The wall clock may have been set since: never longer than an effect lives.
  */
-static int64_t quiet_from(const struct change *record)
+int64_t record_busy_ms(const struct task *task, const struct change *record, bool for_reversal)
 {
-	int64_t orphaned_ms = record->updated_at_ms + ORPHAN_MS;
+	int64_t longest_ms = task->engine->config.effect_timeout_ms + EFFECT_MARGIN_MS;
+	int64_t until_ms = record->in_flight_until_ms;
 
-	if (record->cancel_asked || record->in_flight_until_ms < orphaned_ms)
-		return record->in_flight_until_ms;
-	return orphaned_ms;
+	if (!for_reversal && record->updated_at_ms + ORPHAN_MS < until_ms)
+		until_ms = record->updated_at_ms + ORPHAN_MS;
+	until_ms -= task->engine->wall_ms;
+	if (until_ms < 0)
+		return 0;
+	return until_ms < longest_ms ? until_ms : longest_ms;
+}
+
+/* A stopped change whose release was decided before: by the rule that stopped it. */
+bool record_was_released(const struct change *record)
+{
+	int section = record->rule / 100 - 1;
+
+	return record->phase == PHASE_STOPPED && (section == PHASE_COMPLETING || section == PHASE_COMPLETED);
+}
+
+void record_retry(struct task *task)
+{
+	if (task->engine->now_ms >= task->until_ms)
+		task_fail(task, ERROR_WAITING, "another process writes change %s all the time; look at it with `vtddl show %s %s` and run this again",
+			  task->record.uuid, task->record.keyspace, task->record.uuid);
+	else
+		task_idle(task, schedule_backoff(100, 5000, task->failed_writes++, engine_chance(task->engine)));
+}
+
+/* --again before a former one was withdrawn: its held shards would be in the new one's way. */
+static bool former_is_in_the_way(struct task *task, const struct change *former)
+{
+	if (former->phase != PHASE_FAILED && (former->phase != PHASE_STOPPED || record_was_released(former)))
+		return false;
+	task_fail(task, ERROR_BLOCKED, "generation %u of this statement is %s and may still be held on some shards; withdraw it first with `vtddl cancel %s %s`",
+		  former->generation, phase_name(former->phase), former->keyspace, former->uuid);
+	return true;
 }
 
 static void on_find(struct task *task, const struct reply *reply)
@@ -181,7 +214,8 @@ static void on_find(struct task *task, const struct reply *reply)
 			   newest->phase == PHASE_FAILED || newest->phase == PHASE_STOPPED);
 	if (newest && (task->have_record || !task->ask.again || !ended)) {
 		if (!task->have_record || newest->revision != task->record.revision)
-			task->idle_at_ms = quiet_from(newest); /* somebody else wrote it */
+			task->idle_at_ms = task->engine->now_ms + /* somebody else wrote it */
+					   record_busy_ms(task, newest, newest->cancel_asked);
 		task_set_record(task, newest);
 		task->recorded = true;
 		task->write_failed = false;
@@ -196,7 +230,14 @@ static void on_find(struct task *task, const struct reply *reply)
 			 task->ask.keyspace, task->ask.keyspace);
 		return;
 	}
+	if (newest && former_is_in_the_way(task, newest))
+		return;
 	if (!task->leader) {
+		if (task->engine->now_ms >= task->until_ms) {
+			task_fail(task, ERROR_WAITING, "another vtddl (%s) works on keyspace %s; run this again when it is done",
+				  task->holder, task->ask.keyspace);
+			return;
+		}
 		snprintf(task->reason, sizeof(task->reason), "another vtddl (%s) works on keyspace %s; waiting for its lease",
 			 task->holder, task->ask.keyspace);
 		task_idle(task, FOLLOW_MS);
@@ -209,11 +250,16 @@ static void on_find(struct task *task, const struct reply *reply)
 static void on_ask(struct task *task, const struct reply *reply)
 {
 	if (reply->result == 0) {
+		int64_t busy_ms = record_busy_ms(task, &task->draft, task->draft.cancel_asked);
+
+		if (task->draft.cancel_asked && task->draft.in_flight_until_ms != task->ended_until_ms &&
+		    task->engine->now_ms + busy_ms > task->idle_at_ms)
+			task->idle_at_ms = task->engine->now_ms + busy_ms; /* R4, for an effect of a process that died */
 		task_set_record(task, &task->draft);
 		observe_start(task);
 	} else if (reply->result > 0) {
 		task->asked = false;
-		record_start(task);
+		record_retry(task);
 	} else {
 		task->asked = false;
 		record_trouble(task, reply);

@@ -165,6 +165,8 @@ const struct view *engine_view(struct engine *engine, unsigned id)
 	view->change = task->have_record ? &task->record : NULL;
 	view->recorded = task->recorded;
 	view->already = task->already;
+	for (int effect = EFFECT_NONE + 1; effect < _EFFECT_MAX; effect++)
+		view->already &= task->effects_sent[effect] == 0;
 	view->leader = task->leader;
 	view->holder = task->holder;
 	view->rule = task->rule;

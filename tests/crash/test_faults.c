@@ -437,6 +437,133 @@ static void test_a_blocked_cut_over_is_waited_for_and_not_released_twice(void **
 	sim_free(sim);
 }
 
+/* ---- Found by reading with fresh eyes; each has its right outcome here. ---- */
+
+static void on_confirm(struct sim *sim, void *user)
+{
+	bool *done = user;
+
+	if (*done || !sim->last.rule || sim->last.rule->action != ACTION_CONFIRM)
+		return;
+	*done = true;
+	fleet_reparent(sim->fleet, "40-80", false);
+}
+
+static void test_a_reparent_between_the_look_and_the_confirmation_leads_to_a_new_look(void **state)
+{
+	struct sim *sim = sim_four(4);
+	bool done = false;
+
+	(void)state;
+	sim->hook = on_confirm;
+	sim->hook_user = &done;
+	run(sim, ADD);
+	assert_true(done);
+	sim_assert_done(sim, "orders", "`x` int");
+	assert_true(fleet_calls(sim->fleet, VTCTLD_FIND_ALL_SHARDS) < 200);
+	sim_free(sim);
+}
+
+static void on_clock(struct sim *sim, void *user)
+{
+	(void)user;
+	if (sim->applies && !sim->wall_offset_ms)
+		sim->wall_offset_ms = -24 * HOUR_MS;
+}
+
+static void test_a_wall_clock_set_back_by_a_day_changes_nothing(void **state)
+{
+	struct sim *sim = sim_four(4);
+
+	(void)state;
+	sim->hook = on_clock;
+	run(sim, ADD);
+	assert_true(sim->wall_offset_ms < 0);
+	sim_assert_done(sim, "orders", "`x` int");
+	assert_true(sim->now_ms < 10 * MINUTE_MS);
+	sim_free(sim);
+}
+
+/* A change that failed on one shard, the rest held. */
+static struct sim *sim_failed(struct stop_plan *plan)
+{
+	struct sim *sim = sim_new(&(struct sim_config){ .shards = four, .shard_count = 4, .seed = 4, .copy_ms = 30000 });
+
+	*plan = (struct stop_plan){ .act = fail_one };
+	sim->hook = on_stop_plan;
+	sim->hook_user = plan;
+	run(sim, ADD);
+	assert_int_equal(sim->phase, PHASE_FAILED);
+	return sim;
+}
+
+static void test_again_is_refused_while_the_former_is_held_on_other_shards(void **state)
+{
+	struct stop_plan plan;
+	struct sim *sim = sim_failed(&plan);
+	struct ask ask = { .keyspace = "commerce", .ddl = ADD, .goal = GOAL_VERIFIED, .open_gate = true, .again = true };
+
+	(void)state;
+	sim_run(sim, &ask, HOUR_MS);
+	assert_int_equal(sim->error.code, ERROR_BLOCKED);
+	assert_non_null(strstr(sim->reason, "vtddl cancel"));
+	assert_int_equal(fleet_calls(sim->fleet, VTCTLD_APPLY_SCHEMA), 1);
+	sim_free(sim);
+}
+
+static void test_a_cancel_long_after_the_deadline_still_withdraws(void **state)
+{
+	struct stop_plan plan;
+	struct sim *sim = sim_failed(&plan);
+	struct ask cancel = { .keyspace = "commerce", .uuid = sim->uuid, .goal = GOAL_CANCELLED };
+
+	(void)state;
+	sim->now_ms += 20 * HOUR_MS;
+	fleet_advance(sim->fleet, sim->now_ms);
+	sim_run(sim, &cancel, HOUR_MS);
+	assert_int_equal(sim->verdict, VERDICT_DONE);
+	assert_int_equal(sim->phase, PHASE_CANCELLED);
+	for (size_t i = 0; i < 4; i++)
+		assert_false(migration_is_live(fleet_row(sim->fleet, i, sim->uuid)));
+	sim_free(sim);
+}
+
+static void test_a_goal_that_is_met_does_not_hide_a_breached_barrier(void **state)
+{
+	struct sim *sim = sim_four(4);
+	struct ask ask = { .keyspace = "commerce", .ddl = ADD, .goal = GOAL_SUBMITTED };
+
+	(void)state;
+	sim_run(sim, &ask, HOUR_MS);
+	assert_int_equal(sim->verdict, VERDICT_DONE);
+	sim->now_ms += 60000;
+	fleet_advance(sim->fleet, sim->now_ms);
+	fleet_complete(sim->fleet, sim->uuid, "40-80");
+	sim_run(sim, &ask, HOUR_MS);
+	assert_int_equal(sim->phase, PHASE_STOPPED);
+	assert_int_equal(sim->verdict, VERDICT_INCONSISTENT);
+	sim_free(sim);
+}
+
+static void test_a_revived_shard_is_cancelled_again(void **state)
+{
+	struct sim *sim = sim_four(4);
+	struct ask ask = { .keyspace = "commerce", .ddl = ADD, .goal = GOAL_SUBMITTED }, cancel;
+
+	(void)state;
+	sim_run(sim, &ask, HOUR_MS);
+	cancel = (struct ask){ .keyspace = "commerce", .uuid = sim->uuid, .goal = GOAL_CANCELLED };
+	sim_run(sim, &cancel, HOUR_MS);
+	fleet_retry(sim->fleet, sim->uuid, "c0-");
+	sim->now_ms += 5000;
+	fleet_advance(sim->fleet, sim->now_ms);
+	sim_run(sim, &cancel, HOUR_MS);
+	assert_int_equal(sim->verdict, VERDICT_DONE);
+	assert_int_equal(fleet_calls(sim->fleet, VTCTLD_CANCEL), 2);
+	assert_false(migration_is_live(fleet_row(sim->fleet, 3, sim->uuid)));
+	sim_free(sim);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -454,6 +581,12 @@ int main(void)
 		cmocka_unit_test(test_vtctld_down_for_ten_minutes_is_waited_for_without_hammering),
 		cmocka_unit_test(test_a_foreign_migration_in_the_way_is_waited_for),
 		cmocka_unit_test(test_a_blocked_cut_over_is_waited_for_and_not_released_twice),
+		cmocka_unit_test(test_a_reparent_between_the_look_and_the_confirmation_leads_to_a_new_look),
+		cmocka_unit_test(test_a_wall_clock_set_back_by_a_day_changes_nothing),
+		cmocka_unit_test(test_again_is_refused_while_the_former_is_held_on_other_shards),
+		cmocka_unit_test(test_a_cancel_long_after_the_deadline_still_withdraws),
+		cmocka_unit_test(test_a_goal_that_is_met_does_not_hide_a_breached_barrier),
+		cmocka_unit_test(test_a_revived_shard_is_cancelled_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -128,13 +128,12 @@ static void on_journal(void *user, const struct fleet_journal_entry *entry)
 
 static void check_effect(struct sim *sim, const struct vtctld_request *request)
 {
-	cleanup(arena_release) struct arena arena;
+	cleanup(arena_release) struct arena arena = { 0 };
 	struct change record;
 	struct error error;
 
 	if (!vtctld_method_is_effect(request->method))
 		return;
-	arena_init(&arena, 0);
 	if (store_load(sim->store, "default", request->uuid, &arena, &record, &error) != 0)
 		fail_msg("I2: %s is sent for %s, which the store does not have", vtctld_method_name(request->method),
 			 request->uuid);
@@ -287,11 +286,13 @@ static bool carry_out(struct sim *sim, struct request *request)
 	return true;
 }
 
-static bool take_replies(struct sim *sim)
+/* Return: false if the process died. *ret_any: whether there was one. */
+static bool take_replies(struct sim *sim, bool *ret_any)
 {
 	struct reply reply = { .kind = REQUEST_RPC };
 
 	while (fleet_take(sim->fleet, &reply.rpc)) {
+		*ret_any = true;
 		call_remove(sim, reply.rpc.tag);
 		reply.tag = reply.rpc.tag ^= life_mask(sim);
 		if (crash_here(sim))
@@ -323,7 +324,7 @@ static void advance_to(struct sim *sim, int64_t until_ms)
 {
 	sim->now_ms = until_ms;
 	fleet_advance(sim->fleet, sim->now_ms);
-	engine_advance(sim->engine, sim->now_ms, wall_start_ms + sim->now_ms);
+	engine_advance(sim->engine, sim->now_ms, wall_start_ms + sim->now_ms + sim->wall_offset_ms);
 }
 
 /* Return: true if the ask ended, false if the process was killed on the way. */
@@ -339,21 +340,23 @@ static bool live_once(struct sim *sim, const struct ask *ask, int64_t limit_ms)
 	unsigned id;
 
 	sim->lives++;
-	sim->engine = engine_new(&config, sim->now_ms, wall_start_ms + sim->now_ms);
+	sim->engine = engine_new(&config, sim->now_ms, wall_start_ms + sim->now_ms + sim->wall_offset_ms);
 	if (engine_add(sim->engine, ask, &id, &error) < 0)
 		fail_msg("refused: %s", error.text);
 	for (;;) {
+		bool any = false;
+
 		while (engine_next(sim->engine, &request))
 			if (!carry_out(sim, &request))
 				return false;
-		if (!take_replies(sim))
+		if (!take_replies(sim, &any))
 			return false;
 		note_view(sim, engine_view(sim->engine, id));
 		if (sim->hook)
 			sim->hook(sim, sim->hook_user);
 		if (sim->last.ended)
 			return true;
-		if (engine_is_idle(sim->engine) || sim->call_count) {
+		if (!any) { /* nothing more happens at this moment */
 			int64_t fleet_ms = fleet_next_ms(sim->fleet), engine_ms = engine_wake_ms(sim->engine);
 			int64_t next_ms = fleet_ms < engine_ms ? fleet_ms : engine_ms;
 

@@ -44,6 +44,7 @@ struct sim {
 	struct store *store;
 	char folder[64], url[128];
 	int64_t now_ms; /* virtual */
+	int64_t wall_offset_ms; /* of this machine's wall clock: a test may set it */
 	unsigned boundaries; /* passed so far, over all lives */
 	unsigned lives, next_crash;
 	struct sim_call *calls;

@@ -150,6 +150,8 @@ static void check_cancel(enum phase phase, uint32_t facts, const struct rule *ru
 		assert_false(facts & FACT_BUSY); /* R4: never while an own submit may still act */
 		assert_true(phase != PHASE_COMPLETING && phase != PHASE_COMPLETED && phase != PHASE_VERIFIED);
 	}
+	if (rule->action == ACTION_MOVE && rule->to == PHASE_CANCELLED)
+		assert_false(facts & FACT_BUSY); /* an own submit could revive what is called cancelled */
 	if (rule->action == ACTION_CANCEL)
 		assert_true(phase == PHASE_CANCELLING || phase == PHASE_CANCELLED);
 }
@@ -208,7 +210,6 @@ static void test_every_row_can_be_reached_and_rows_are_in_order(void **state)
 		if (!reached[i])
 			fail_msg("rule %d can never match: a row above it takes all", rules[i].number);
 		assert_int_equal(rules[i].number / 100, rules[i].at + 1);
-		assert_int_equal(rules[i].number % 2, 1);
 		if (i)
 			assert_true(rules[i].number > rules[i - 1].number);
 		assert_non_null(rules[i].reason);
