@@ -180,7 +180,7 @@ static const char *meanwhile(enum phase phase)
 	switch (phase) {
 	case PHASE_SUBMITTING:
 	case PHASE_SUBMITTED:
-		return "keeps running in the fleet; nothing cuts over until vtddl goes on";
+		return "keeps running in the fleet; nothing cuts over until a vtddl goes on with it";
 	case PHASE_COMPLETING:
 		return "keeps running in the fleet; its release has begun, so shards may cut over meanwhile";
 	default:

@@ -5,6 +5,7 @@
  */
 #include "command.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,11 @@ static int read_filter(const struct call *call, struct filter *ret, struct error
 {
 	const char *text = call->arg_count > 1 ? call->args[1] : "all";
 
-	*ret = (struct filter){ .text = text, .status = migration_status_from_name(text) };
+	char lower[32] = "";
+
+	for (size_t i = 0; i + 1 < sizeof lower && text[i]; i++) /* --json prints RUNNING */
+		lower[i] = (char)tolower((unsigned char)text[i]);
+	*ret = (struct filter){ .text = text, .status = migration_status_from_name(lower) };
 	if (!keyspace_is_valid(call->args[0]))
 		return error_set(
 			reterr, ERROR_USAGE,
@@ -230,7 +235,10 @@ static void print_text(struct session *session, const struct call *call, const s
 		output_say("%zu more, cut by --limit", found->hidden);
 	if (found->row_count)
 		return;
-	output_say("keyspace %s shows no migration for \"%s\"", call->args[0], filter->text);
+	if (filter->kind == FILTER_ALL)
+		output_say("keyspace %s has no migration", call->args[0]);
+	else
+		output_say("keyspace %s shows no migration for \"%s\"", call->args[0], filter->text);
 	for (size_t i = 0; one && i < found->change_count; i++) {
 		printf("%s  %s.%s\n", found->changes[i].uuid, found->changes[i].keyspace,
 		       found->changes[i].table);

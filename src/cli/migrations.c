@@ -182,7 +182,7 @@ static void print_row(const struct migration *row, int shard_width)
 			 (long long)row->table_rows);
 	fputs("  ", stdout);
 	output_column(stdout, row->shard, shard_width);
-	printf("  %-9s  %-4s  %-5s  %6.1f %%  %-17s  %-6s  ", migration_status_name(row->status),
+	printf("  %-9s  %-4s  %-5s  %6.1f %%  %-23s  %-6s  ", migration_status_name(row->status),
 	       yes(row->postpone_completion), yes(row->ready_to_complete), row->progress, copied, eta);
 	output_column(stdout, alias, 16);
 	if (row->message && row->message[0]) {
@@ -210,7 +210,7 @@ void migrations_print(const struct migration *rows, size_t count)
 	output_shown(stdout, rows[0].statement ? rows[0].statement : "", STATEMENT_SHOWN);
 	fputs("\n  context ", stdout);
 	output_shown(stdout, rows[0].context ? rows[0].context : "", CONTEXT_MAX);
-	printf("\n  %-*s  %-9s  %-4s  %-5s  %8s  %-17s  %-6s  %-16s  %s\n", shard_width, "SHARD", "STATUS",
+	printf("\n  %-*s  %-9s  %-4s  %-5s  %8s  %-23s  %-6s  %-16s  %s\n", shard_width, "SHARD", "STATUS",
 	       "HELD", "READY", "PROGRESS", "ROWS", "ETA", "TABLET", "MESSAGE");
 	for (size_t i = 0; i < count; i++)
 		print_row(&rows[i], shard_width);

@@ -81,7 +81,11 @@ static void print_not_reached(const struct report *report)
 
 	print_shards(view);
 	output_duration(report->duration_ms, took);
-	printf("%s: ", exit_code_name(report->exit_code));
+	/* exit code 1 means both; a person wants to know which */
+	if (report->exit_code == EXIT_FAILED && view->change && view->change->phase == PHASE_CANCELLED)
+		fputs("cancelled: ", stdout);
+	else
+		printf("%s: ", exit_code_name(report->exit_code));
 	output_shown(stdout, view->reason && view->reason[0] ? view->reason : "no reason was given",
 		     REASON_MAX);
 	printf(" (exit code %d, after %s)\n", report->exit_code, took);
@@ -91,7 +95,7 @@ static void print_not_reached(const struct report *report)
 		fputc('\n', stdout);
 	}
 	if (report->resume && report->exit_code == EXIT_LATE)
-		printf("to go on: %s\n", report->resume);
+		printf("to go on: %s (with a longer --deadline if one was given)\n", report->resume);
 }
 
 void report_print(const struct report *report)

@@ -54,7 +54,7 @@ void shard_reason(const struct change *change, const struct observation *observa
 	case ROW_ONE:
 		break;
 	default:
-		snprintf(ret, REASON_MAX, "unknown: %s", look->trouble && look->trouble[0] ? look->trouble
+		snprintf(ret, REASON_MAX, "%s", look->trouble && look->trouble[0] ? look->trouble
 											     : "not asked yet");
 		return;
 	}

@@ -46,10 +46,11 @@
 #define TWO_PRIMARIES "two tablets have answered as primary of one shard for a minute"
 #define SHARD_SET "the keyspace's shards are no longer those recorded at the start"
 #define DUPLICATE_DDL "a shard says COMPLETE as a duplicate: Vitess did nothing there"
-#define BREACHED "a shard is past the hold although vtddl has not released it: somebody completed it by hand"
+#define BREACHED "a shard is past the hold although vtddl has not released it: somebody else completed it (a person, or a vtddl with another store)"
 #define SHARD_FAILED "the migration failed on a shard; no other shard was released"
 #define SHARD_CANCELLED "somebody cancelled the migration on a shard; it is not revived"
 #define ALL_CANCELLED "somebody cancelled the migration; it is not revived"
+#define OVERDUE_UNSEEN "the deadline of the change has passed while a shard cannot be seen; bring that shard back, then run it again"
 #define OVERDUE "the deadline of the change has passed; nothing more is sent until it is run again"
 
 /*
@@ -81,6 +82,7 @@ static const struct rule rules[] = {
 	{ 129, AT(SUBMITTING), YES(CANCEL_ASKED), DO(WAIT), IS(RUNNING),
 	  .reason = "a person asked to cancel; the submit under way must end first" },
 	{ 131, AT(SUBMITTING), YES(ALL_ROWS), NO(DEAD), MOVE(SUBMITTED), IS(RUNNING), .reason = "every shard has the migration" },
+	{ 132, AT(SUBMITTING), YES(LATE), NO(ALL_SEEN), DO(REST), IS(UNSEEN), .reason = OVERDUE_UNSEEN },
 	{ 133, AT(SUBMITTING), YES(LATE), DO(REST), IS(LATE), .reason = OVERDUE },
 	{ 135, AT(SUBMITTING), NO(SHARDS_KNOWN), DO(WAIT), IS(UNSEEN), .reason = NO_TOPOLOGY },
 	{ 137, AT(SUBMITTING), YES(BUSY), DO(WAIT), IS(RUNNING), .reason = IN_FLIGHT },
@@ -104,6 +106,7 @@ static const struct rule rules[] = {
 	{ 219, AT(SUBMITTED), YES(CANCEL_ASKED), NO(BUSY), MOVE(CANCELLING), IS(RUNNING), .reason = "a person asked to cancel" },
 	{ 221, AT(SUBMITTED), YES(CANCEL_ASKED), DO(WAIT), IS(RUNNING),
 	  .reason = "a person asked to cancel; the submit under way must end first" },
+	{ 222, AT(SUBMITTED), YES(LATE), NO(ALL_SEEN), DO(REST), IS(UNSEEN), .reason = OVERDUE_UNSEEN },
 	{ 223, AT(SUBMITTED), YES(LATE), DO(REST), IS(LATE), .reason = OVERDUE },
 	{ 225, AT(SUBMITTED), YES(ALL_READY | ALL_ROWS | ALL_SEEN | GATE_OPEN | CONFIRMED | SHARDS_KNOWN | LEADER),
 	  NO(DEAD | BUSY | MISMATCH | ANY_RELEASED), MOVE(COMPLETING), IS(RUNNING),
@@ -133,6 +136,7 @@ static const struct rule rules[] = {
 	  .reason = "a shard lost its row after the release" },
 	{ 315, AT(COMPLETING), YES(LATE | ANY_COMPLETE), DO(REST), IS(INCONSISTENT),
 	  .reason = "the deadline has passed while some shards have cut over and others have not" },
+	{ 316, AT(COMPLETING), YES(LATE), NO(ALL_SEEN), DO(REST), IS(UNSEEN), .reason = OVERDUE_UNSEEN },
 	{ 317, AT(COMPLETING), YES(LATE), DO(REST), IS(LATE), .reason = OVERDUE },
 	{ 319, AT(COMPLETING), YES(ANY_HELD | BUSY), DO(WAIT), IS(RUNNING), .reason = IN_FLIGHT },
 	{ 321, AT(COMPLETING), YES(ANY_HELD | ALL_SEEN | LEADER | DUE), NO(BUSY | DEAD | LATE | MISMATCH), DO(COMPLETE), IS(RUNNING),
@@ -175,6 +179,7 @@ static const struct rule rules[] = {
 	{ 607, AT(CANCELLING), YES(ALL_GONE | ALL_SEEN), NO(BUSY), MOVE(CANCELLED), IS(FAILED),
 	  .reason = "withdrawn: no shard has it pending any more" },
 	{ 609, AT(CANCELLING), YES(BUSY), DO(WAIT), IS(RUNNING), .reason = IN_FLIGHT },
+	{ 610, AT(CANCELLING), YES(LATE), NO(ALL_SEEN), DO(REST), IS(UNSEEN), .reason = OVERDUE_UNSEEN },
 	{ 611, AT(CANCELLING), YES(LATE), DO(REST), IS(LATE), .reason = OVERDUE },
 	{ 613, AT(CANCELLING), YES(ANY_LIVE | LEADER | DUE), NO(BUSY | LATE | ANY_COMPLETE | MISMATCH), DO(CANCEL), IS(RUNNING),
 	  .reason = "a shard still has it pending" },

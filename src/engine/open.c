@@ -317,9 +317,11 @@ static void on_busy_table(struct task *task, const struct reply *reply)
 {
 	const struct change *other = reply->result == 0 && reply->change_count ? &reply->changes[0] : NULL;
 
-	task_fail(task, ERROR_WAITING, "another change of table '%s' is not over: %s, phase %s; end it (vtddl run, or vtddl cancel %s %s), then run this one",
-		 task->ddl.table, other ? other->uuid : "unknown", other ? phase_name(other->phase) : "unknown",
-		 task->ask.keyspace, other ? other->uuid : "UUID");
+	/* one that a person must end first does not go away by waiting */
+	task_fail(task, other && phase_is_final(other->phase) ? ERROR_BLOCKED : ERROR_WAITING,
+		  "another change of table '%s' is not over: %s, phase %s; see `vtddl show %s %s`, end it with `vtddl complete` or `vtddl cancel`, then run this one",
+		  task->ddl.table, other ? other->uuid : "unknown", other ? phase_name(other->phase) : "unknown",
+		  task->ask.keyspace, other ? other->uuid : "UUID");
 }
 
 void open_reply(struct task *task, enum purpose purpose, size_t index, const struct reply *reply)

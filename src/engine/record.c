@@ -108,7 +108,7 @@ static void apply_ask(struct task *task)
 	task->judged = true;
 	if (ask->goal == GOAL_CANCELLED && (record->phase == PHASE_COMPLETING || record->phase == PHASE_COMPLETED ||
 					    record->phase == PHASE_VERIFIED)) {
-		task_fail(task, ERROR_BLOCKED, "change %s is %s, past the point of no return, and cannot be cancelled; let it end, then revert it as a change of its own",
+		task_fail(task, ERROR_BLOCKED, "change %s is %s, past the point of no return, and cannot be cancelled; once it is verified, a change of its own can take it back",
 			 record->uuid, phase_name(record->phase));
 		return;
 	}

@@ -40,7 +40,7 @@ static bool stale_tablet(const struct look *look, char *ret, size_t size)
 static const char *const phase_advice[_PHASE_MAX] = {
 	[PHASE_FAILED] = "fix the cause, withdraw the shards that are held with `vtddl cancel %1$s %2$s`, then run the statement with --again",
 	[PHASE_CANCELLED] = "if the change is wanted after all, run the statement with --again",
-	[PHASE_STOPPED] = "look at every shard with `vtddl show %1$s %2$s`; once all are complete, `vtddl verify %1$s %2$s` proves it; while nothing was released, `vtddl cancel %1$s %2$s` withdraws it",
+	[PHASE_STOPPED] = "look at every shard with `vtddl show %1$s %2$s`; if it shall go on, `vtctldclient OnlineDDL complete %1$s %2$s` releases the shards that are still held, and `vtddl verify %1$s %2$s` proves the end; if no shard is complete, `vtddl cancel %1$s %2$s` withdraws it",
 };
 
 static const struct {
@@ -48,7 +48,6 @@ static const struct {
 	const char *advice;
 } verdict_advice[] = {
 	{ VERDICT_UNSAFE, "run the statement with --again to make the change once more" },
-	{ VERDICT_LATE, "run the same command again to go on, with a longer --deadline if need be" },
 	{ VERDICT_GATE, "`vtddl complete %1$s %2$s` releases it, `vtddl cancel %1$s %2$s` withdraws it" },
 	{ VERDICT_INCONSISTENT, "look at every shard with `vtddl show %1$s %2$s` now" },
 };
@@ -68,7 +67,8 @@ static void write_advice(struct task *task)
 		return;
 	if (task->view.goal_reached)
 		return;
-	format = phase_advice[record->phase];
+	if (task->view.ended)
+		format = phase_advice[record->phase];
 	for (size_t i = 0; !format && i < sizeof(verdict_advice) / sizeof(verdict_advice[0]); i++)
 		if (task->rule && task->rule->verdict == verdict_advice[i].verdict)
 			format = verdict_advice[i].advice;
@@ -88,9 +88,13 @@ static const char *blocking_shard(struct task *task, size_t *ret_shard)
 		bool one = shard->state == ROW_ONE, live = one && migration_is_live(&shard->row);
 		bool dead = one && !live && shard->row.status != MIGRATION_COMPLETE;
 
-		if (shard->state == ROW_UNKNOWN || shard->state == ROW_DOUBLE || dead) {
+		if (shard->state == ROW_UNKNOWN || shard->state == ROW_DOUBLE) {
 			*ret_shard = i;
 			return task->shard_views[i].reason;
+		}
+		if (dead && !tried) {
+			*ret_shard = i;
+			tried = task->shard_views[i].reason;
 		}
 		if (!tried && live && !shard->row.postpone_completion && shard->row.message[0]) {
 			*ret_shard = i;
@@ -127,6 +131,11 @@ static void write_reason(struct task *task)
 
 		snprintf(task->reason + used, sizeof(task->reason) - used, " (shard %s: %.600s)", record->shards[shard].name,
 			 shard_text);
+	}
+	if (!task->leader && task->holder[0] && !task->view.ended) {
+		size_t used = strlen(task->reason);
+
+		snprintf(task->reason + used, sizeof(task->reason) - used, " (%s drives this keyspace)", task->holder);
 	}
 	if (task->effect_text[0] && !task->view.ended) {
 		size_t used = strlen(task->reason);

@@ -207,7 +207,7 @@ static void test_a_tablet_that_never_returns_holds_until_the_deadline_and_says_w
 	sim->hook_user = &dead;
 	run(sim, ADD);
 	assert_true(sim->ended);
-	assert_int_equal(sim->verdict, VERDICT_LATE);
+	assert_int_equal(sim->verdict, VERDICT_UNSEEN);
 	assert_int_equal(sim->phase, PHASE_SUBMITTED);
 	assert_non_null(strstr(sim->reason, "c0-"));
 	assert_int_equal(fleet_calls(sim->fleet, VTCTLD_COMPLETE), 0);
@@ -276,8 +276,8 @@ static void double_shard(struct sim *sim)
 static void test_what_somebody_does_before_the_release_stops_the_change(void **state)
 {
 	struct stop_plan plans[] = {
-		{ complete_one, false, PHASE_STOPPED, VERDICT_INCONSISTENT, "by hand" },
-		{ complete_all, false, PHASE_STOPPED, VERDICT_INCONSISTENT, "by hand" },
+		{ complete_one, false, PHASE_STOPPED, VERDICT_INCONSISTENT, "somebody else" },
+		{ complete_all, false, PHASE_STOPPED, VERDICT_INCONSISTENT, "somebody else" },
 		{ cancel_one, false, PHASE_FAILED, VERDICT_FAILED, "cancelled" },
 		{ cancel_all, false, PHASE_CANCELLED, VERDICT_FAILED, "cancelled" },
 		{ fail_one, false, PHASE_FAILED, VERDICT_FAILED, "80-c0" },
