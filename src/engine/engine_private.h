@@ -7,7 +7,7 @@
  *	open.c     SURVEY -> DISCOVER -> BEFORE -> INSERT                     where there is no record
  *	observe.c  LOOK                                                       one look at the fleet
  *	decide.c   (facts, rule) -> WRITE | ATTEMPT -> effect | CONFIRM | VERIFY | REST
- *	verify.c   VERIFY -> PROOF
+ *	verify.c   VERIFY                                                     the definitions and VTGate, side by side
  *	           IDLE                                                       the timer leads to LEASE or LOOK
  *
  * An effect in flight is beside the stage: watching goes on meanwhile.
@@ -28,7 +28,6 @@ enum stage {
 	STAGE_LOOK,
 	STAGE_CONFIRM,
 	STAGE_VERIFY,
-	STAGE_PROOF,
 	STAGE_WRITE,	/* a phase */
 	STAGE_ATTEMPT,	/* an effect's attempt */
 	STAGE_IDLE,
@@ -193,11 +192,15 @@ bool goal_met_by(enum phase phase, enum goal goal);
 /* open.c */
 void open_survey(struct task *task);
 void open_reply(struct task *task, enum purpose purpose, size_t index, const struct reply *reply);
+/** a table's CREATE statement in GetSchema's answer; "": no such table */
+const char *open_definition(const struct vtctld_reply *reply, const char *table);
 void open_unreachable(struct task *task, const struct vtctld_reply *reply);
 
 /* observe.c */
 void observe_start(struct task *task);
 void observe_reply(struct task *task, enum purpose purpose, size_t index, const struct reply *reply);
+/** a shard in the topology of a look; NULL: none */
+const struct topo_shard *observe_shard(const struct look *look, const char *name);
 void observe_confirm(struct task *task);
 static inline struct look *task_look(struct task *task) { return &task->looks[task->current]; }
 

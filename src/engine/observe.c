@@ -86,7 +86,7 @@ static void take_rows(struct task *task, struct look *look)
 	}
 }
 
-static const struct topo_shard *live_shard(const struct look *look, const char *name)
+const struct topo_shard *observe_shard(const struct look *look, const char *name)
 {
 	for (size_t i = 0; i < look->seen.topo_count; i++)
 		if (strcmp(look->seen.topo[i].name, name) == 0)
@@ -101,7 +101,7 @@ static void ask_primaries(struct task *task, struct look *look)
 
 	look->direct_sent = true;
 	for (size_t i = 0; i < task->record.shard_count; i++) {
-		const struct topo_shard *shard = live_shard(look, task->record.shards[i].name);
+		const struct topo_shard *shard = observe_shard(look, task->record.shards[i].name);
 		struct request *request;
 
 		if (look->shards[i].state == ROW_ONE && !task->prefer_direct)
@@ -119,7 +119,7 @@ static void ask_primaries(struct task *task, struct look *look)
 
 static const char *primary_trouble(struct task *task, struct look *look, size_t shard, const char *text)
 {
-	const struct topo_shard *topo = live_shard(look, task->record.shards[shard].name);
+	const struct topo_shard *topo = observe_shard(look, task->record.shards[shard].name);
 	char alias[ALIAS_TEXT_SIZE];
 
 	tablet_alias_format(&topo->primary, alias);

@@ -179,16 +179,21 @@ static void discover_done(struct task *task)
 
 /* ---- Can the statement work? Vitess shows a CREATE that cannot as ready, and fails it after the release. ---- */
 
+const char *open_definition(const struct vtctld_reply *reply, const char *table)
+{
+	for (size_t i = 0; i < reply->definitions.count; i++)
+		if (strcmp(reply->definitions.items[i].name, table) == 0)
+			return reply->definitions.items[i].schema;
+	return "";
+}
+
 static void on_before(struct task *task, size_t index, const struct vtctld_reply *reply)
 {
 	if (reply->outcome != VTCTLD_DONE) {
 		shard_unseen(task, index, reply->text);
 		return;
 	}
-	task->definitions[index] = "";
-	for (size_t i = 0; i < reply->definitions.count; i++)
-		if (strcmp(reply->definitions.items[i].name, task->ddl.table) == 0)
-			task->definitions[index] = reply->definitions.items[i].schema;
+	task->definitions[index] = open_definition(reply, task->ddl.table);
 }
 
 static bool all_promises_kept(const struct task *task)

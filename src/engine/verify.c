@@ -36,12 +36,9 @@ void verify_start(struct task *task)
 	task->unseen = 0;
 	task->trouble[0] = '\0';
 	for (size_t i = 0; i < task->record.shard_count; i++) {
-		const struct topo_shard *shard = NULL;
+		const struct topo_shard *shard = observe_shard(look, task->record.shards[i].name);
 		struct request *request;
 
-		for (size_t j = 0; j < look->seen.topo_count; j++)
-			if (strcmp(look->seen.topo[j].name, task->record.shards[i].name) == 0)
-				shard = &look->seen.topo[j];
 		if (!shard || !shard->has_primary) {
 			task->unseen++;
 			snprintf(task->trouble, sizeof(task->trouble), "shard %s has no primary in the topology",
@@ -305,10 +302,7 @@ static void on_definition(struct task *task, size_t shard, const struct vtctld_r
 			 task->record.shards[shard].name, reply->text);
 		return;
 	}
-	task->definitions[shard] = "";
-	for (size_t i = 0; i < reply->definitions.count; i++)
-		if (strcmp(reply->definitions.items[i].name, task->record.table) == 0)
-			task->definitions[shard] = reply->definitions.items[i].schema;
+	task->definitions[shard] = open_definition(reply, task->record.table);
 }
 
 void verify_reply(struct task *task, enum purpose purpose, size_t index, const struct reply *reply)
