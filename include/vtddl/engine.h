@@ -173,6 +173,7 @@ struct view {
 	struct progress progress;
 	const struct shard_view *shards;
 	size_t shard_count;
+	const char *refusal;	/* what the last effect that was not OK was told; "" once it is tried again */
 	enum effect in_flight;
 	int64_t next_look_ms;	/* monotonic */
 	/* verify: one line for each thing that was checked, or was not */

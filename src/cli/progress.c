@@ -45,6 +45,7 @@ struct progress_view {
 	int phase;	     /* said last; _PHASE_INVALID: none */
 	bool said_holder;
 	struct standing reason, advice;
+	char refusal[80]; /* the last one that was said */
 	struct said *said;
 	size_t said_count;
 };
@@ -189,16 +190,28 @@ static bool has_stood(struct standing *standing, const char *text, int64_t for_m
 	return true;
 }
 
+/* While an effect is refused again and again, waiting and trying take turns, so neither stands for long. */
+static bool is_another_refusal(struct progress_view *progress, const char *refusal)
+{
+	size_t size = sizeof progress->refusal;
+
+	if (!refusal[0] || strncmp(refusal, progress->refusal, size - 1) == 0)
+		return false;
+	snprintf(progress->refusal, size, "%s", refusal);
+	return true;
+}
+
 /* Why nothing moves, and what a person can do. A terminal shows the reason all the time. */
 static void say_waiting(struct progress_view *progress, const struct view *view)
 {
 	const char *reason = view->reason ? view->reason : "", *advice = view->advice ? view->advice : "";
 	bool new_reason = has_stood(&progress->reason, reason, WAITING_MS);
 	bool new_advice = has_stood(&progress->advice, advice, ADVICE_MS);
+	bool new_refusal = is_another_refusal(progress, view->refusal);
 
 	if (progress->live && new_advice)
 		draw_news(progress, "next", advice, 0);
-	else if (!progress->live && (new_reason || new_advice))
+	else if (!progress->live && (new_reason || new_advice || new_refusal))
 		say(progress, view, "waiting", NULL, reason, advice);
 }
 

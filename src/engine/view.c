@@ -185,6 +185,7 @@ const struct view *engine_view(struct engine *engine, unsigned id)
 	view->progress = task->progress;
 	view->shards = task->shard_views;
 	view->shard_count = task->have_record ? task->record.shard_count : 0;
+	view->refusal = task->effect_text;
 	view->in_flight = task->in_flight;
 	view->next_look_ms = task->timer_ms;
 	view->checks = task->checks;

@@ -70,7 +70,7 @@ def test_a_migration_of_somebody_else_is_waited_for(fleet, vtddl, table):
     fleet.vtctldclient("ApplySchema", "--ddl-strategy", "vitess --postpone-completion", "--migration-context",
                        "somebody", "--uuid", foreign, "--sql", f"alter table {table} add column theirs int", KEYSPACE)
     running = vtddl.start("run", KEYSPACE, "--sql", f"alter table {table} add column ours int")
-    running.until(f"waiting .*found pending migration.*{foreign}", 40)
+    running.until(f"waiting .*found pending migration.*{foreign}", 90)  # the refusal may need a tablet's lock
     assert running.process.poll() is None and fleet.migrations_of(table) == []
     fleet.vtctldclient("OnlineDDL", "cancel", KEYSPACE, foreign)
     running.end()
