@@ -16,20 +16,11 @@ import time
 
 import pytest
 
+from waiting import wait_until  # noqa: F401, for the tests too
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "local-vitess"
 KEYSPACE = "commerce"
-
-
-def wait_until(condition, what, seconds=60):
-    """Looks again and again until condition() is true; gives its value."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.05)
-    raise AssertionError(f"in {seconds} s it never came to this: {what}")
 
 
 class Tablet:

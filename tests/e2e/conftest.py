@@ -5,10 +5,14 @@ E2E_KEEP=1 leaves the cluster up; E2E_QUICK=1 runs the core only (marked `core`)
 
 import itertools
 import os
+import pathlib
+import sys
 import time
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+# pylint: disable=wrong-import-position
 from cluster import KEYSPACE, Cluster, wait_until
 from program import BUILD, CRASH_BUILD, Vtddl
 

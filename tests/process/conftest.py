@@ -1,7 +1,12 @@
 """Fixtures: `sim` starts simulated vtctlds and ends them, `vtddl` is the program in a home of its own."""
 
+import pathlib
+import sys
+
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+# pylint: disable=wrong-import-position
 from harness import BUILD, CRASH_BUILD, Sim, Vtddl
 
 

@@ -15,6 +15,8 @@ import subprocess
 import threading
 import time
 
+from waiting import wait_until  # noqa: F401, for the tests too
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or ROOT / "build").absolute()
 CRASH_BUILD = pathlib.Path(os.environ.get("CRASH_BUILD_DIR") or os.environ.get("VTDDL_CRASH_BUILD")
@@ -23,17 +25,6 @@ CRASH_BUILD = pathlib.Path(os.environ.get("CRASH_BUILD_DIR") or os.environ.get("
 ALTER = "alter table orders add column memo varchar(64)"
 CREATE = "create table notes (id bigint primary key, note varchar(64))"
 EFFECTS = ("ApplySchema", "CompleteSchemaMigration", "CancelSchemaMigration")
-
-
-def wait_until(condition, what, seconds=30):
-    """Looks again and again until condition() is true; gives its value."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        value = condition()
-        if value:
-            return value
-        time.sleep(0.02)
-    raise AssertionError(f"in {seconds} s it never came to this: {what}")
 
 
 def clean_environment(home):
