@@ -3,10 +3,13 @@
  * and folds it into facts, as the engine does; tools/bench measures its CPU.
  *
  *	bench-poll HOST:PORT KEYSPACE UUID COUNT SHARD...
+ *
+ * COUNT 0: one poll for each line of standard input, and a line with the microseconds from the request to the facts.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "vtddl/clock.h"
 #include "vtddl/observation.h"
@@ -55,6 +58,29 @@ static uint32_t fold(const struct change *change, struct watch *watch, const str
 	return observation_fold(change, &seen, watch);
 }
 
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000LL + now.tv_nsec / 1000;
+}
+
+static int64_t poll_us(struct wire *wire, const struct change *change, struct watch *watch)
+{
+	int64_t began_us = now_us();
+	struct vtctld_reply reply;
+	struct arena arena;
+
+	arena_init(&arena, 0);
+	reply = poll_once(wire, change, &arena);
+	if (reply.migrations.count < change->shard_count)
+		die("a shard is missing in the answer");
+	(void)fold(change, watch, &reply);
+	arena_release(&arena);
+	return now_us() - began_us;
+}
+
 int main(int argc, char **argv)
 {
 	static struct change_shard shards[SHARDS_MAX];
@@ -75,16 +101,13 @@ int main(int argc, char **argv)
 	watch_init(&watch, memories, change.shard_count);
 	if (wire_open(&(struct wire_config){ .server = argv[1] }, &wire, &error) < 0)
 		die(error.text);
-	for (long i = 0; i < count; i++) {
-		struct arena arena;
-		struct vtctld_reply reply;
-
-		arena_init(&arena, 0);
-		reply = poll_once(wire, &change, &arena);
-		if (reply.migrations.count < change.shard_count)
-			die("a shard is missing in the answer");
-		(void)fold(&change, &watch, &reply);
-		arena_release(&arena);
+	for (long i = 0; i < count; i++)
+		(void)poll_us(wire, &change, &watch);
+	for (int c = count ? EOF : getchar(); c != EOF; c = getchar()) {
+		if (c != '\n')
+			continue;
+		printf("%lld\n", (long long)poll_us(wire, &change, &watch));
+		fflush(stdout);
 	}
 	wire_close(wire);
 	return 0;

@@ -23,6 +23,13 @@ void arena_init(struct arena *arena, size_t limit);
 void arena_release(struct arena *arena);
 
 /**
+ * arena_adopt() - take over everything that @from holds; it is empty and usable again
+ *
+ * For an answer that was put together on another thread. It is not held to the limit of @arena.
+ */
+void arena_adopt(struct arena *arena, struct arena *from);
+
+/**
  * arena_alloc() - zeroed memory, aligned for any type
  *
  * Return: memory that lives until arena_release(); NULL only where the arena has a

@@ -54,3 +54,6 @@ const struct rule *rules_next(enum phase phase, uint32_t facts);
 
 /** rules_table() - all rows in order; @ret_count of them */
 const struct rule *rules_table(size_t *ret_count);
+
+/** rules_find() - the rule of that number; NULL: there is none */
+const struct rule *rules_find(int number);

@@ -39,6 +39,7 @@ bool vtctld_method_is_effect(enum vtctld_method method);
 struct vtctld_request {
 	uint64_t tag;
 	enum vtctld_method method;
+	unsigned server;      /* which vtctld: 0, or as wire_add() gave it */
 	const char *keyspace;
 	const char *uuid;     /* GET_SCHEMA_MIGRATIONS (or NULL), APPLY_SCHEMA, COMPLETE, CANCEL */
 	const char *context;  /* APPLY_SCHEMA; GET_SCHEMA_MIGRATIONS: used when uuid is NULL */

@@ -11,9 +11,9 @@
 struct vtgate;
 
 struct vtgate_config {
-	const char *address; /* host:port */
-	const char *user;    /* NULL: none */
-	const char *password_file; /* NULL: none */
+	const char *address;			 /* host:port */
+	const char *user;			 /* NULL: none */
+	const char *password_file;		 /* NULL: none */
 	const char *ssl_ca, *ssl_cert, *ssl_key; /* NULL: not set; with ssl_ca the name is checked */
 	const char *keyspace;
 	int64_t timeout_ms; /* of connecting and of each statement */
@@ -34,8 +34,8 @@ int must_check vtgate_definition(struct vtgate *vtgate, const char *table, struc
  *
  * SHOW CREATE TABLE is answered by one shard; this one is planned by VTGate's own schema.
  */
-int must_check vtgate_columns(struct vtgate *vtgate, const char *table, struct arena *arena,
-			      const char **ret, struct error *reterr);
+int must_check vtgate_columns(struct vtgate *vtgate, const char *table, struct arena *arena, const char **ret,
+			      struct error *reterr);
 
 /**
  * vtgate_probe() - run one user's query

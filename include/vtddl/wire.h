@@ -2,7 +2,7 @@
 /*
  * wire: vtctlservice.Vtctld over gRPC's C core. The driver behind vtctld.h.
  *
- * One channel, one completion queue, any number of calls under way. Every call has a deadline.
+ * One channel for each vtctld, one completion queue, any number of calls under way. Every call has a deadline.
  * Nothing is retried inside: one request is one attempt on the network (grpc.enable_retries 0,
  * no service config from DNS). src/wire/wire.c is the only file of the program that
  * includes <grpc/...>: gRPC calls that interface private to its own wrappers.
@@ -27,7 +27,7 @@ struct wire_config { /* names follow vtctldclient's flags */
 };
 
 /**
- * wire_open() - prepare a channel; connects lazily
+ * wire_open() - prepare a channel to server 0; connects lazily
  *
  * TLS exactly when vtctldclient does it: cert and key, or ca, or crl is set. Files are read
  * and checked here: missing, unreadable, a password file that others may read.
@@ -35,6 +35,26 @@ struct wire_config { /* names follow vtctldclient's flags */
  * Return: 0; negative with ERROR_CONFIG or ERROR_AUTH naming the file and the reason.
  */
 int must_check wire_open(const struct wire_config *config, struct wire **ret, struct error *reterr);
+
+/**
+ * wire_add() - prepare a channel to a further vtctld
+ * @ret_server:	its number, for vtctld_request.server
+ *
+ * Return: as wire_open(); nothing was added where it is negative.
+ */
+int must_check wire_add(struct wire *wire, const struct wire_config *config, unsigned *ret_server,
+			struct error *reterr);
+
+/**
+ * wire_replace() - use other credentials, or another address, for a server from now on
+ *
+ * For SIGHUP. Calls under way end on the old channel. Where the new files are refused the old
+ * channel stays in use.
+ *
+ * Return: as wire_open().
+ */
+int must_check wire_replace(struct wire *wire, unsigned server, const struct wire_config *config,
+			    struct error *reterr);
 
 /** wire_close() - cancels what is under way, waits for it, frees all. Returns NULL; NULL is fine */
 struct wire *wire_close(struct wire *wire);

@@ -32,6 +32,24 @@ void arena_release(struct arena *arena)
 	arena->used = 0;
 }
 
+void arena_adopt(struct arena *arena, struct arena *from)
+{
+	struct arena_block **last = &from->blocks;
+
+	while (*last)
+		last = &(*last)->next;
+	/* Behind our first block, for that one still has room. */
+	if (arena->blocks && from->blocks) {
+		*last = arena->blocks->next;
+		arena->blocks->next = from->blocks;
+	} else if (from->blocks) {
+		arena->blocks = from->blocks;
+	}
+	arena->used += from->used;
+	from->blocks = NULL;
+	from->used = 0;
+}
+
 /* Blocks double, so that a large observation costs few calls and a small one little memory. */
 static struct arena_block *block_new(const struct arena *arena, size_t needed)
 {

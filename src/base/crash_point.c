@@ -2,12 +2,12 @@
 
 #ifdef CRASH_POINTS
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Points are passed by the loop's thread only. */
 struct point {
 	const char *name;
 	unsigned long passed;
@@ -19,6 +19,8 @@ static struct point points[] = {
 };
 #undef CRASH_POINT_ROW
 
+/* Points are passed by the loop's thread and by the store's. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned long passed_overall;
 
 static void write_count(void)
@@ -27,9 +29,11 @@ static void write_count(void)
 
 	if (!file)
 		return;
+	pthread_mutex_lock(&mutex);
 	fprintf(file, "%lu\n", passed_overall);
 	for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
 		fprintf(file, "%s %lu\n", points[i].name, points[i].passed);
+	pthread_mutex_unlock(&mutex);
 	fclose(file);
 }
 
@@ -61,12 +65,14 @@ void crash_point(const char *name)
 	struct point *point = find(name);
 
 	assert(point && "the name is missing in crash_points.def");
+	pthread_mutex_lock(&mutex);
 	if (passed_overall == 0 && getenv("VTDDL_CRASH_COUNT"))
 		at_quick_exit(write_count);
 	passed_overall++;
 	point->passed++;
-	if (at && is_the_place(point, at))
+	if (at && is_the_place(point, at)) /* no other thread gets any further */
 		_exit(137);
+	pthread_mutex_unlock(&mutex);
 }
 #else
 /* ISO C forbids an empty file. */

@@ -18,8 +18,9 @@
 #include "vtddl/identity.h"
 
 #define PLAIN_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@+%"
-#define STOP_MAX_MS 10000 /* after a signal, for what is in flight */
-#define STEP_MAX_MS 1000  /* so that the clock on the terminal goes on */
+#define STOP_MAX_MS 10000   /* after a signal, for what is in flight */
+#define RELEASE_MAX_MS 2000 /* for leases that do not end with the process */
+#define STEP_MAX_MS 1000    /* so that the clock on the terminal goes on */
 
 /* ---- What is asked ---- */
 
@@ -95,7 +96,7 @@ static int read_ask(const struct call *call, struct ask *ret, struct error *rete
 
 /* ---- Signals ---- */
 
-static struct loop *interrupted_loop;
+static struct loop *volatile interrupted_loop; /* NULL: the work is done */
 static volatile sig_atomic_t signal_number;
 
 static void on_signal(int number)
@@ -103,7 +104,8 @@ static void on_signal(int number)
 	if (signal_number)
 		_exit(128 + number);
 	signal_number = number;
-	loop_interrupt(interrupted_loop);
+	if (interrupted_loop)
+		loop_interrupt(interrupted_loop);
 }
 
 static void catch_signals(struct loop *loop)
@@ -211,6 +213,16 @@ static void settle(struct session *session, unsigned id)
 		loop_step(session->loop, until_ms);
 }
 
+/* The engine gives up its lease once nothing is in flight. A lease of SQLite ends with the process anyway. */
+static void release(struct session *session)
+{
+	int64_t until_ms = clock_monotonic_ms() + RELEASE_MAX_MS;
+
+	while (!session_store_is_file(session->options) && !engine_is_idle(session->engine) &&
+	       clock_monotonic_ms() < until_ms)
+		loop_step(session->loop, until_ms);
+}
+
 static void drive(struct session *session, unsigned id, const char *keyspace)
 {
 	struct progress_view *progress = progress_new(keyspace);
@@ -225,6 +237,10 @@ static void drive(struct session *session, unsigned id, const char *keyspace)
 	}
 	progress_free(progress);
 	settle(session, id);
+	release(session);
+	/* From here on the store is ours again. */
+	interrupted_loop = NULL;
+	session->loop = loop_free(session->loop);
 }
 
 static int report(struct session *session, const struct call *call, const struct ask *ask, unsigned id,
@@ -265,7 +281,8 @@ static int run_session(struct session *session, const struct call *call, struct 
 	unsigned id;
 
 	if (read_ask(call, &ask, reterr) < 0 || session_open_engine(session, reterr) < 0 ||
-	    engine_add(session->engine, &ask, &id, reterr) < 0 || session_open_drivers(session, reterr) < 0)
+	    engine_add(session->engine, &ask, &id, reterr) < 0 ||
+	    session_open_drivers(session, ask.keyspace, reterr) < 0)
 		return -1;
 	catch_signals(session->loop);
 	drive(session, id, ask.keyspace);

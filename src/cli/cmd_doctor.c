@@ -12,6 +12,7 @@
 #include "json.h"
 #include "output.h"
 #include "rpc.h"
+#include "servers.h"
 #include "session.h"
 #include "vtddl/identity.h"
 #include "vtddl/observation.h"
@@ -108,7 +109,7 @@ static bool check_server(struct doctor *doctor)
 	struct strbuf names cleanup(strbuf_release);
 	bool found = !doctor->keyspace;
 
-	if (session_open_wire(&doctor->session, &err) < 0 ||
+	if (session_open_wire(&doctor->session, doctor->keyspace, &err) < 0 ||
 	    rpc_call(doctor->session.wire, &request, doctor->arena, &reply, &err) < 0) {
 		add_failure(doctor, "server", &err);
 		return false;
@@ -119,7 +120,7 @@ static bool check_server(struct doctor *doctor)
 		found = found || !strcmp(reply.keyspaces.names[i], doctor->keyspace);
 	}
 	add_line(doctor, LEVEL_OK, 0, "server", "vtctld at %s answers; keyspaces: %s%s",
-		 options_text(doctor->call->options, OPT_SERVER), names.length ? names.text : "none",
+		 server_of(doctor->call->options, doctor->keyspace), names.length ? names.text : "none",
 		 doctor->keyspace ? "" : "; name one to have its shards checked");
 	if (!found)
 		add_line(doctor, LEVEL_FAIL, ERROR_USAGE, "keyspace",

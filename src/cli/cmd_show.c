@@ -101,7 +101,7 @@ static int read_migrations(struct session *session, const struct call *call, con
 		.timeout_ms = options_number(call->options, OPT_READ_TIMEOUT),
 	};
 
-	if (session_open_wire(session, reterr) < 0)
+	if (session_open_wire(session, query.keyspace, reterr) < 0)
 		return -1;
 	return migrations_read(session->wire, &query, &call->options->arena, &found->rows, &found->row_count,
 			       &found->note, reterr);

@@ -10,6 +10,7 @@
 #include "help.h"
 #include "nearest.h"
 #include "output.h"
+#include "serve_metrics.h"
 
 #define PATH_SIZE 64
 
@@ -71,6 +72,10 @@ int cmd_help(const struct call *call)
 
 	if (call->arg_count == 1 && !strcmp(call->args[0], "exit-codes")) {
 		output_exit_codes(stdout);
+		return EXIT_DONE;
+	}
+	if (call->arg_count == 1 && !strcmp(call->args[0], "metrics")) {
+		metrics_list(stdout);
 		return EXIT_DONE;
 	}
 	if (resolve(call->args, call->arg_count, &command, path, &bad) < call->arg_count)

@@ -40,6 +40,7 @@ int command_main(int argc, char **argv);
 int cmd_change(const struct call *call);
 int cmd_show(const struct call *call);
 int cmd_doctor(const struct call *call);
+int cmd_serve(const struct call *call);
 int cmd_rules(const struct call *call);
 int cmd_config_show(const struct call *call);
 int cmd_version(const struct call *call);

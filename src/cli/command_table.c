@@ -67,6 +67,18 @@ static const struct command commands[] = {
 	  "code of the first check that failed. Nothing is changed.",
 	  "vtddl doctor commerce --vtgate vtgate:15306",
 	  GROUP_VTGATE | GROUP_SERVER | GROUP_STORE | GROUP_GENERAL, 0, 1, cmd_doctor },
+	{ "serve", "", "drive every change of the store, as a daemon",
+	  "Takes up every change that is not over, of every keyspace, also those that are\n"
+	  "submitted later by other processes with the same store, and does what is left to\n"
+	  "do: it submits, watches, releases where the gate is open, verifies. A gate that is\n"
+	  "closed stays closed. Several may share a MySQL store: for each keyspace one of\n"
+	  "them acts, the others follow and take over.\n"
+	  "\n"
+	  "SIGTERM ends it: nothing new is sent, what is in flight is waited for, at most ten\n"
+	  "seconds; changes go on in the fleet. SIGHUP reads the configuration and the\n"
+	  "credentials again.",
+	  "vtddl serve --store mysql://vtddl@db.example.internal/vtddl",
+	  GROUP_SERVE | GROUP_PACE | GROUP_VTGATE | GROUP_SERVER | GROUP_STORE | GROUP_GENERAL, 0, 0, cmd_serve },
 	{ "rules", "", "print the rule table that decides every step",
 	  "The numbers are those in the log, the history and the output of show.",
 	  "vtddl rules --format mermaid", GROUP_FORMAT | GROUP_GENERAL, 0, 0, cmd_rules },
@@ -74,7 +86,7 @@ static const struct command commands[] = {
 	  config_commands },
 	{ "version", "", "print the version of vtddl and its libraries", "", "vtddl version", GROUP_GENERAL, 0, 0,
 	  cmd_version },
-	{ "help", "[COMMAND... | exit-codes]", "explain a command, or list the exit codes", "",
+	{ "help", "[COMMAND... | exit-codes | metrics]", "explain a command, list exit codes or metrics", "",
 	  "vtddl help run", GROUP_GENERAL, 0, 2, cmd_help },
 	{ 0 },
 };

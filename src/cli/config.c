@@ -11,6 +11,7 @@
 
 #define SYSTEM_FILE "/etc/vtddl/vtddl.conf"
 #define PREFIX "VTDDL_"
+#define SERVER_OF "server."
 
 /* ---- Files ---- */
 
@@ -58,16 +59,30 @@ static int unknown_key(const char *key, const char *where, struct error *reterr)
 			 "%s: there is no setting %.80s; `vtddl config show` lists them", where, key);
 }
 
+/* "server.KEYSPACE" as the option has it. Return: NULL, the key is another one. */
+static const char *keyed_server(struct options *options, const char *key, const char *text)
+{
+	return strncmp(key, SERVER_OF, strlen(SERVER_OF))
+		       ? NULL
+		       : arena_printf(&options->arena, "%s=%s", key + strlen(SERVER_OF), text);
+}
+
 static int set_from_file(struct reading *reading, const char *section, const char *key, const char *text)
 {
 	char where[512];
 	enum option_id id = option_find(key);
+	const char *keyed = keyed_server(reading->options, key, text);
 	struct option_value *value;
 
 	snprintf(where, sizeof where, "%s:%u", reading->path, reading->line);
 	if (section[0])
 		return error_set(reading->reterr, ERROR_CONFIG,
 				 "%s: the file has no sections; remove [%.80s]", where, section);
+	if (keyed)
+		return options_set(reading->options, OPT_SERVER, keyed, SOURCE_FILE, where, reading->reterr) <
+				       0
+			       ? error_prefix(reading->reterr, "%.80s, in ", key)
+			       : 0;
 	if (id == _OPTION_INVALID || !option_table[id].settable)
 		return unknown_key(key, where, reading->reterr);
 	if (reading->seen[id] && option_table[id].type != OPTION_LIST)

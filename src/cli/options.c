@@ -9,11 +9,13 @@
 #include <strings.h>
 
 #include "nearest.h"
+#include "servers.h"
 #include "vtddl/change.h"
 #include "vtddl/identity.h"
 #include "vtddl/strbuf.h"
 
 #define LIST_MAX 32
+#define ADDRESS_MAX 262 /* a name of DNS, brackets and a port */
 
 /* ---- Finding a row ---- */
 
@@ -115,7 +117,8 @@ static bool is_address(const char *text)
 	bool bracketed = text[0] == '[';
 	int64_t port;
 
-	if (!colon || colon == text || !parse_number(colon + 1, &port) || port < 1 || port > 65535)
+	if (strlen(text) > ADDRESS_MAX || !colon || colon == text || !parse_number(colon + 1, &port) ||
+	    port < 1 || port > 65535)
 		return false;
 	if (bracketed ? colon[-1] != ']' : memchr(text, ':', (size_t)(colon - text)) != NULL)
 		return false;
@@ -249,6 +252,26 @@ static int check_address(const struct option_spec *spec, const char *text, struc
 					    "must be of the form host:port, for example localhost:15999");
 }
 
+static int check_server(const struct option_spec *spec, const char *text, struct error *reterr)
+{
+	if (!server_is_keyed(text))
+		return check_address(spec, text, reterr);
+	if (server_check(text, reterr) < 0)
+		return -1;
+	return check_address(spec, strchr(text, '=') + 1, reterr);
+}
+
+static int check_listen(const struct option_spec *spec, const char *text, struct error *reterr)
+{
+	size_t length = strlen(text);
+
+	(void)spec;
+	/* Port 0: any; for tests, and for several on one host. */
+	if (!strcmp(text, "off") || is_address(text) || (length > 2 && !strcmp(text + length - 2, ":0")))
+		return 0;
+	return error_set(reterr, ERROR_USAGE, "must be of the form host:port, or off");
+}
+
 static int check_duration(const struct option_spec *spec, const char *text, struct error *reterr)
 {
 	int64_t ms;
@@ -288,12 +311,33 @@ static int check_strategy_flags(const struct option_spec *spec, const char *text
 	return check_strategy(text, &joined, reterr);
 }
 
+/* mysql://USER@HOST[:PORT]/DATABASE; what is wrong with it, and never the text itself, which may hold a
+ * secret. */
+static const char *bad_mysql_url(const char *rest)
+{
+	size_t authority = strcspn(rest, "/"), user = 0;
+
+	for (size_t i = 0; i < authority; i++)
+		if (rest[i] == '@')
+			user = i;
+	if (memchr(rest, ':', user))
+		return "must not hold a password; write it into a file and give --store-password-file";
+	if (!user || user + 1 == authority || !rest[authority] || !rest[authority + 1] ||
+	    strchr(rest + authority + 1, '/'))
+		return "must be of the form mysql://USER@HOST[:PORT]/DATABASE";
+	return NULL;
+}
+
 static int check_store_url(const struct option_spec *spec, const char *text, struct error *reterr)
 {
+	const char *bad = "must be of the form sqlite:PATH or mysql://USER@HOST[:PORT]/DATABASE";
+
 	(void)spec;
-	return !strncmp(text, "sqlite:", 7) && text[7]
-		       ? 0
-		       : error_set(reterr, ERROR_USAGE, "must be of the form sqlite:PATH");
+	if (!strncmp(text, "sqlite:", 7) && text[7])
+		bad = NULL;
+	else if (!strncmp(text, "mysql://", 8))
+		bad = bad_mysql_url(text + 8);
+	return bad ? error_set(reterr, ERROR_USAGE, "%s", bad) : 0;
 }
 
 static int check_cluster_name(const struct option_spec *spec, const char *text, struct error *reterr)
@@ -308,6 +352,7 @@ static int check_cluster_name(const struct option_spec *spec, const char *text, 
 static int (*const checks[_OPTION_TYPE_MAX])(const struct option_spec *, const char *, struct error *) = {
 	[OPTION_FLAG] = check_flag,	      [OPTION_TEXT] = check_text,
 	[OPTION_LIST] = check_text,	      [OPTION_ADDRESS] = check_address,
+	[OPTION_SERVER] = check_server,	      [OPTION_LISTEN] = check_listen,
 	[OPTION_DURATION] = check_duration,   [OPTION_NUMBER] = check_number,
 	[OPTION_CHOICE] = check_choice,	      [OPTION_STRATEGY] = check_strategy_flags,
 	[OPTION_STORE_URL] = check_store_url, [OPTION_CLUSTER_NAME] = check_cluster_name,
@@ -346,6 +391,8 @@ int options_set(struct options *options, enum option_id id, const char *text, en
 
 	if (checks[spec->type](spec, text, &why) < 0)
 		return error_set(reterr, code, "%s %s", where, why.text);
+	if (spec->type == OPTION_SERVER && server_is_keyed(text))
+		return server_add(options, text, source, where, reterr);
 	if (value->source > source)
 		return 0;
 	if (value->source < source) {

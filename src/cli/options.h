@@ -49,6 +49,12 @@ enum option_id {
 	OPT_HTTP_PROXY,
 	/* the store */
 	OPT_STORE,
+	OPT_STORE_PASSWORD_FILE,
+	OPT_STORE_OPTION_FILE,
+	OPT_STORE_SSL_CA,
+	OPT_STORE_SSL_CERT,
+	OPT_STORE_SSL_KEY,
+	OPT_STORE_ALLOW_PLAINTEXT,
 	OPT_CLUSTER,
 	/* VTGate */
 	OPT_VTGATE,
@@ -63,6 +69,7 @@ enum option_id {
 	OPT_LIMIT,
 	OPT_ORDER,
 	OPT_FORMAT,
+	OPT_HTTP,
 	_OPTION_MAX,
 	_OPTION_INVALID = -1
 };
@@ -72,11 +79,13 @@ enum option_type {
 	OPTION_TEXT,
 	OPTION_LIST,	  /* may be given several times */
 	OPTION_ADDRESS,	  /* host:port */
+	OPTION_SERVER,	  /* the same, or KEYSPACE=host:port (servers.h) */
+	OPTION_LISTEN,	  /* host:port, where port may be 0, or "off" */
 	OPTION_DURATION,  /* "6h", "1m30s", "500ms"; between min and max, in milliseconds */
 	OPTION_NUMBER,	  /* between min and max */
 	OPTION_CHOICE,	  /* one of choices, "a|b" */
 	OPTION_STRATEGY,  /* allow-listed flags of ddl_strategy */
-	OPTION_STORE_URL, /* sqlite:PATH */
+	OPTION_STORE_URL, /* sqlite:PATH, mysql://USER@HOST[:PORT]/DATABASE */
 	OPTION_CLUSTER_NAME,
 	_OPTION_TYPE_MAX
 };
@@ -92,7 +101,8 @@ enum option_group {
 	GROUP_VTGATE = 1 << 6,
 	GROUP_SERVER = 1 << 7,
 	GROUP_STORE = 1 << 8,
-	GROUP_GENERAL = 1 << 9,
+	GROUP_SERVE = 1 << 9,
+	GROUP_GENERAL = 1 << 10,
 };
 
 struct option_spec {
@@ -130,9 +140,19 @@ struct option_value {
 	size_t count;
 };
 
+/* The vtctld of one keyspace: `--server KEYSPACE=host:port`, `server.KEYSPACE = host:port`. */
+struct server_option {
+	enum option_source source;
+	const char *where, *keyspace, *address; /* a keyspace that ends in * is a prefix */
+};
+
+#define SERVERS_MAX 256
+
 struct options {
 	struct arena arena;
 	struct option_value values[_OPTION_MAX];
+	struct server_option *servers; /* server_count of them; SERVERS_MAX at most */
+	size_t server_count;
 };
 
 void options_init(struct options *options);

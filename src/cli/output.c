@@ -58,6 +58,7 @@ const char *exit_code_name(int code)
 
 static struct {
 	bool json, color, live, json_log;
+	enum log_level level;
 } form;
 
 static bool environment_says(const char *name)
@@ -87,7 +88,21 @@ void output_setup(const struct options *options)
 	form.json_log = !strcmp(options_text(options, OPT_LOG_FORMAT), "json");
 	form.color = !dumb && !ci && !environment_says("NO_COLOR") && !options_flag(options, OPT_NO_COLOR);
 	form.live = !dumb && !ci && !form.json_log && isatty(STDERR_FILENO);
-	log_setup(form.json_log, log_level_of(options_text(options, OPT_LOG_LEVEL)));
+	form.level = log_level_of(options_text(options, OPT_LOG_LEVEL));
+	log_setup(form.json_log, form.level);
+}
+
+void output_log_json(void)
+{
+	form.json_log = true;
+	form.live = false;
+	log_setup(true, form.level);
+}
+
+void output_log_level(const struct options *options)
+{
+	form.level = log_level_of(options_text(options, OPT_LOG_LEVEL));
+	log_setup(form.json_log, form.level);
 }
 
 bool output_is_json(void)

@@ -40,6 +40,12 @@ const char *exit_code_name(int code);
 /** output_setup() - colours, form of errors and log, from the options */
 void output_setup(const struct options *options);
 
+/** output_log_json() - JSON lines where the options did not say otherwise: a daemon's log is collected */
+void output_log_json(void);
+
+/** output_log_level() - a running daemon was told another one */
+void output_log_level(const struct options *options);
+
 bool output_is_json(void);
 bool output_has_color(FILE *to);
 bool output_is_live(void); /* standard error is a terminal on which lines can be redrawn */

@@ -1,5 +1,6 @@
 #include "session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -9,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "servers.h"
 #include "vtddl/clock.h"
 
 #define FILE_NAME "vtddl.db"
+#define LEASE_MS 30000
 #define SCHEME "sqlite:"
 
 void session_init(struct session *session, struct options *options)
@@ -26,6 +29,8 @@ void session_close(struct session *session)
 	session->wire = wire_close(session->wire);
 	session->engine = engine_free(session->engine);
 	session->store = store_close(session->store);
+	free(session->servers);
+	session->servers = NULL;
 }
 
 void session_leave(struct session *session)
@@ -39,11 +44,10 @@ void session_leave(struct session *session)
 
 /* ---- vtctld ---- */
 
-int session_open_wire(struct session *session, struct error *reterr)
+static struct wire_config wire_config(const struct options *options, const char *server)
 {
-	const struct options *options = session->options;
-	struct wire_config config = {
-		.server = options_text(options, OPT_SERVER),
+	return (struct wire_config){
+		.server = server,
 		.grpc_ca = options_text(options, OPT_GRPC_CA),
 		.grpc_cert = options_text(options, OPT_GRPC_CERT),
 		.grpc_key = options_text(options, OPT_GRPC_KEY),
@@ -56,8 +60,92 @@ int session_open_wire(struct session *session, struct error *reterr)
 		.max_message_size = (size_t)options_number(options, OPT_MAX_MESSAGE_SIZE),
 		.use_http_proxy = options_flag(options, OPT_HTTP_PROXY),
 	};
+}
+
+int session_open_wire(struct session *session, const char *keyspace, struct error *reterr)
+{
+	struct wire_config config = wire_config(session->options, server_of(session->options, keyspace));
 
 	return wire_open(&config, &session->wire, reterr);
+}
+
+/* Return: the number of @address; session->server_count where it is a new one. */
+static unsigned find_server(const struct session *session, const char *address)
+{
+	unsigned number = 0;
+
+	while (number < session->server_count && strcmp(session->servers[number], address))
+		number++;
+	return number;
+}
+
+static void keep_server(struct session *session, unsigned number, const char *address)
+{
+	snprintf(session->servers[number], SERVER_ADDRESS_SIZE, "%s", address);
+	if (number == session->server_count)
+		session->server_count++;
+}
+
+static int add_server(struct session *session, const struct options *options, const char *address,
+		      struct error *reterr)
+{
+	struct wire_config config = wire_config(options, address);
+	unsigned number;
+
+	if (find_server(session, address) < session->server_count)
+		return 0;
+	if (session->server_count == SERVERS_MAX)
+		return error_set(reterr, ERROR_CONFIG, "%s is one server too many; there may be %d", address,
+				 SERVERS_MAX);
+	if (wire_add(session->wire, &config, &number, reterr) < 0)
+		return -1;
+	assert(number == session->server_count);
+	keep_server(session, number, address);
+	return 0;
+}
+
+static int add_servers(struct session *session, const struct options *options, struct error *reterr)
+{
+	for (size_t i = 0; i < options->server_count; i++)
+		if (add_server(session, options, options->servers[i].address, reterr) < 0)
+			return -1;
+	return 0;
+}
+
+int session_open_wires(struct session *session, struct error *reterr)
+{
+	if (session_open_wire(session, /* keyspace= */ NULL, reterr) < 0)
+		return -1;
+	session->servers = calloc(SERVERS_MAX, sizeof *session->servers);
+	if (!session->servers)
+		abort();
+	keep_server(session, 0, options_text(session->options, OPT_SERVER));
+	return add_servers(session, session->options, reterr);
+}
+
+int session_replace_wires(struct session *session, const struct options *options, struct error *reterr)
+{
+	int failed = 0;
+
+	/* The plain one is number 0 whatever its address is. */
+	for (unsigned number = 0; number < session->server_count; number++) {
+		const char *address = number ? session->servers[number] : options_text(options, OPT_SERVER);
+		struct wire_config config = wire_config(options, address);
+
+		if (wire_replace(session->wire, number, &config, reterr) < 0)
+			failed = -1;
+		else
+			keep_server(session, number, address);
+	}
+	return add_servers(session, options, reterr) < 0 ? -1 : failed;
+}
+
+unsigned session_server_of(void *session, const char *keyspace)
+{
+	const struct session *self = session;
+	unsigned number = find_server(self, server_of(self->options, keyspace));
+
+	return number < self->server_count ? number : 0;
 }
 
 /* ---- The store ---- */
@@ -104,21 +192,46 @@ const char *session_store_url(struct options *options)
 	return url ? url : default_url(&options->arena);
 }
 
+struct store_config session_store_config(struct options *options, bool read_only)
+{
+	return (struct store_config){
+		.url = session_store_url(options),
+		.read_only = read_only,
+		.password_file = options_text(options, OPT_STORE_PASSWORD_FILE),
+		.option_file = options_text(options, OPT_STORE_OPTION_FILE),
+		.ssl_ca = options_text(options, OPT_STORE_SSL_CA),
+		.ssl_cert = options_text(options, OPT_STORE_SSL_CERT),
+		.ssl_key = options_text(options, OPT_STORE_SSL_KEY),
+		.ssl_off = options_flag(options, OPT_STORE_ALLOW_PLAINTEXT),
+	};
+}
+
+bool session_store_is_file(struct options *options)
+{
+	const char *url = session_store_url(options);
+
+	return url && !strncmp(url, SCHEME, strlen(SCHEME));
+}
+
 int session_open_store(struct session *session, bool read_only, struct error *reterr)
 {
-	const char *url = session_store_url(session->options), *path;
+	struct options *options = session->options;
+	const struct store_config config = session_store_config(options, read_only);
+	const char *path;
 
-	if (!url)
+	if (!config.url)
 		return error_set(
 			reterr, ERROR_CONFIG,
 			"there is no place for the store, for neither STATE_DIRECTORY nor HOME is set; "
 			"give --store sqlite:PATH");
-	path = url + strlen(SCHEME);
-	if (read_only && access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return STORE_NOT_FOUND;
-	if (!read_only && !options_is_set(session->options, OPT_STORE) && make_folders(path, reterr) < 0)
-		return -1;
-	return store_open(url, read_only, &session->store, reterr);
+	if (session_store_is_file(options)) {
+		path = config.url + strlen(SCHEME);
+		if (read_only && access(path, F_OK) < 0 && (errno == ENOENT || errno == ENOTDIR))
+			return STORE_NOT_FOUND;
+		if (!read_only && !options_is_set(options, OPT_STORE) && make_folders(path, reterr) < 0)
+			return -1;
+	}
+	return store_open(&config, &session->store, reterr);
 }
 
 /* ---- VTGate ---- */
@@ -192,6 +305,9 @@ int session_open_engine(struct session *session, struct error *reterr)
 		.read_timeout_ms = options_number(options, OPT_READ_TIMEOUT),
 		.effect_timeout_ms = options_number(options, OPT_EFFECT_TIMEOUT),
 		.check_vtgate = session_vtgate(session) != NULL,
+		.lease_ms = LEASE_MS,
+		.server_of = session->server_count ? session_server_of : NULL,
+		.user = session,
 		.seed = some_number(),
 	};
 
@@ -209,6 +325,7 @@ static void open_loop(struct session *session)
 		.engine = session->engine,
 		.wire = session->wire,
 		.store = session->store,
+		.cluster = options_text(session->options, OPT_CLUSTER),
 		.owner = session->owner,
 		.actor = session->actor,
 		.vtgate = session_vtgate(session),
@@ -219,11 +336,29 @@ static void open_loop(struct session *session)
 	session->loop = loop_new(&config);
 }
 
-int session_open_drivers(struct session *session, struct error *reterr)
+int session_open_loop(struct session *session, struct error *reterr)
 {
-	if (session_open_wire(session, reterr) < 0 ||
-	    session_open_store(session, /* read_only= */ false, reterr) < 0)
+	if (session_open_store(session, /* read_only= */ false, reterr) < 0)
 		return -1;
 	open_loop(session);
 	return 0;
+}
+
+int session_open_drivers(struct session *session, const char *keyspace, struct error *reterr)
+{
+	if (session_open_wire(session, keyspace, reterr) < 0)
+		return -1;
+	return session_open_loop(session, reterr);
+}
+
+void session_reload(struct session *session, struct options *options)
+{
+	const struct option_value *probes = &options->values[OPT_PROBE];
+
+	session->options = options;
+	session_vtgate(session);
+	loop_set_probes(session->loop, probes->texts, probes->count);
+	engine_reconfigure(session->engine, options_number(options, OPT_POLL_INTERVAL),
+			   options_number(options, OPT_READ_TIMEOUT),
+			   options_number(options, OPT_EFFECT_TIMEOUT));
 }

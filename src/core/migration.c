@@ -124,6 +124,7 @@ static const struct column {
 	{ "ready_to_complete", CELL_BOOL, MEMBER(ready_to_complete) },
 	{ "is_immediate_operation", CELL_BOOL, MEMBER(is_immediate_operation) },
 	{ "is_view", CELL_BOOL, MEMBER(is_view) },
+	{ "tablet_failure", CELL_BOOL, MEMBER(tablet_failure) },
 	{ "retries", CELL_COUNT, MEMBER(retries) },
 	{ "requested_timestamp", CELL_TIME, MEMBER(requested_at_s) },
 	{ "started_timestamp", CELL_TIME, MEMBER(started_at_s) },

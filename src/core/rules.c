@@ -241,3 +241,11 @@ const struct rule *rules_next(enum phase phase, uint32_t facts)
 	}
 	return last;
 }
+
+const struct rule *rules_find(int number)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].number == number)
+			return &rules[i];
+	return NULL;
+}

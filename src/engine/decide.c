@@ -99,6 +99,12 @@ static void write_evidence(struct task *task)
 	strbuf_release(&text);
 }
 
+/* The lease must outlast the effect that the write announces (R3). */
+static int64_t effect_lease_ms(const struct engine *engine)
+{
+	return engine->config.effect_timeout_ms + EFFECT_MARGIN_MS + LEASE_MARGIN_MS + LEASE_SLACK_MS;
+}
+
 static void emit_update(struct task *task, enum purpose purpose, const struct rule *rule, enum phase to,
 			const char *reason)
 {
@@ -113,7 +119,8 @@ static void emit_update(struct task *task, enum purpose purpose, const struct ru
 	};
 	request = engine_emit(task, REQUEST_STORE_UPDATE, purpose, 0, &task->draft_arena);
 	request->change = &task->draft;
-	request->expect = (struct store_expect){ task->record.phase, task->record.revision, task->epoch };
+	request->expect = (struct store_expect){ task->record.phase, task->record.revision, task->keyspace->epoch,
+						 .lease_ms = purpose == FOR_ATTEMPT ? effect_lease_ms(engine) : 0 };
 	request->entry = &task->entry;
 }
 
@@ -160,6 +167,8 @@ static void write_attempt(struct task *task, const struct rule *rule)
 	draft->next_attempt_at_ms = engine->wall_ms + backoff_ms;
 	draft->in_flight_until_ms = engine->wall_ms + engine->config.effect_timeout_ms + EFFECT_MARGIN_MS;
 	task->stage = STAGE_ATTEMPT;
+	/* From here on, and not from the sending: a renewal behind this write must not make the lease short again. */
+	keyspace_effect_began(task->keyspace, engine->now_ms + effect_lease_ms(engine));
 	emit_update(task, FOR_ATTEMPT, rule, task->record.phase,
 		    arena_printf(&task->draft_arena, "%s, attempt %" PRIu32 ": %s",
 				 vtctld_method_name(effects[rule->action].method), draft->attempts, rule->reason));
@@ -175,9 +184,17 @@ static void send_effect(struct task *task)
 	enum action action = ACTION_SUBMIT;
 	struct request *request;
 
+	if (!keyspace_covers(task->keyspace, engine->config.effect_timeout_ms + EFFECT_MARGIN_MS)) {
+		keyspace_effect_ended(task->keyspace);
+		task_idle(task, SETTLE_MS); /* the write took too long: from the lease on again */
+		return;
+	}
 	while (effects[action].effect != effect)
 		action++;
 	assert(allowed_effect[record->phase] == effect);
+	task->in_flight = effect;
+	task->effect_text[0] = '\0';
+	task->effects_sent[effect]++;
 	arena_release(&task->effect_arena);
 	request = engine_emit_rpc(task, effects[action].method, FOR_EFFECT, 0, &task->effect_arena);
 	request->rpc.uuid = record->uuid;
@@ -187,9 +204,6 @@ static void send_effect(struct task *task)
 		request->rpc.context = record->context;
 		request->rpc.strategy = record->strategy;
 	}
-	task->in_flight = effect;
-	task->effect_text[0] = '\0';
-	task->effects_sent[effect]++;
 	task_idle(task, SETTLE_MS); /* watching goes on meanwhile */
 }
 
@@ -224,12 +238,16 @@ static void on_effect(struct task *task, const struct vtctld_reply *reply)
 {
 	struct engine *engine = task->engine;
 
+	keyspace_effect_ended(task->keyspace);
 	task->in_flight = EFFECT_NONE;
 	task->effects_ended++;
 	task->ended_until_ms = task->record.in_flight_until_ms;
 	task->idle_at_ms = engine->now_ms + (reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0);
-	if (reply->outcome != VTCTLD_DONE)
+	if (reply->outcome != VTCTLD_DONE) {
 		write_effect_text(task, reply);
+		if (task->resident)
+			resident_refused(task->resident, task->effect_text);
+	}
 	if (task->stage == STAGE_IDLE) /* whatever it answered, only a read tells what it did */
 		task_idle(task, reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0);
 }
@@ -249,35 +267,58 @@ static bool may_decide_again(const struct task *task)
 	return true;
 }
 
-void decide_reply(struct task *task, enum purpose purpose, const struct reply *reply)
+static void write_refused(struct task *task, const struct reply *reply)
 {
-	if (purpose == FOR_EFFECT) {
-		on_effect(task, &reply->rpc);
-		return;
-	}
-	if (reply->result < 0) {
+	if (reply->result < 0)
 		record_trouble(task, reply);
-		return;
-	}
-	if (reply->result == STORE_TABLE_BUSY) {
+	else if (reply->result == STORE_TABLE_BUSY)
 		task_fail(task, ERROR_WAITING, "another change holds table '%s' of keyspace %s by now; `vtddl show` lists it, end that one first",
 			  task->record.table, task->record.keyspace);
-		return;
-	}
-	if (reply->result > 0) { /* somebody wrote first: load, look and decide again */
+	else /* somebody wrote first: load, look and decide again */
 		record_retry(task);
-		return;
-	}
-	task->failed_writes = 0;
-	task_set_record(task, &task->draft);
-	if (purpose == FOR_ATTEMPT && task_may_act(task))
-		send_effect(task);
-	else if (task->engine->stopping)
+}
+
+static void go_on(struct task *task)
+{
+	if (task->engine->stopping)
 		task_idle(task, 0);
 	else if (may_decide_again(task))
 		decide(task);
 	else
 		observe_start(task);
+}
+
+static void on_attempt(struct task *task, const struct pending *pending)
+{
+	keyspace_extended(task->keyspace, pending->sent_at_ms + effect_lease_ms(task->engine));
+	if (task_may_act(task)) {
+		send_effect(task);
+		return;
+	}
+	keyspace_effect_ended(task->keyspace);
+	go_on(task);
+}
+
+void decide_reply(struct task *task, const struct pending *pending, const struct reply *reply)
+{
+	if (pending->purpose == FOR_EFFECT) {
+		on_effect(task, &reply->rpc);
+		return;
+	}
+	if (reply->result != 0) {
+		if (pending->purpose == FOR_ATTEMPT)
+			keyspace_effect_ended(task->keyspace);
+		write_refused(task, reply);
+		return;
+	}
+	task->failed_writes = 0;
+	task_set_record(task, &task->draft);
+	if (pending->purpose == FOR_ATTEMPT) {
+		on_attempt(task, pending);
+		return;
+	}
+	task->engine->counters.moves[task->record.phase]++;
+	go_on(task);
 }
 
 /* ---- Ending and waiting. ---- */
@@ -307,16 +348,9 @@ static bool goal_may_end(const struct rule *rule)
 /* The verdict of a stopped or failed change is that of the rule that stopped it, at whatever time. */
 static enum verdict rest_verdict(const struct task *task)
 {
-	const struct change *record = &task->record;
-	size_t count;
-	const struct rule *rules = rules_table(&count);
+	const struct rule *rule = task->record.phase == PHASE_STOPPED ? rules_find(task->record.rule) : NULL;
 
-	if (record->phase != PHASE_STOPPED)
-		return task->rule->verdict;
-	for (size_t i = 0; i < count; i++)
-		if (rules[i].number == record->rule)
-			return rules[i].verdict;
-	return task->rule->verdict;
+	return rule ? rule->verdict : task->rule->verdict;
 }
 
 static void finish(struct task *task, enum verdict verdict)
@@ -337,21 +371,52 @@ static int64_t poll_base_ms(const struct task *task)
 	return base_ms < engine->config.poll_interval_ms ? base_ms : engine->config.poll_interval_ms;
 }
 
+/* Whoever follows asks for the lease again when it may have ended, and not before. */
+static int64_t until_lease_ms(const struct task *task, int64_t delay_ms)
+{
+	const struct keyspace *keyspace = task->keyspace;
+	int64_t left_ms = keyspace->until_ms - task->engine->now_ms;
+
+	if (keyspace->leader || !keyspace->asked || left_ms <= 0)
+		return delay_ms;
+	return left_ms < delay_ms ? left_ms : delay_ms;
+}
+
+/*
+ * Vitess takes one context of a keyspace at a time, so a submit may be refused until another change ends, which
+ * only the holder of the lease can bring about. Who drives no other change gives it back between two attempts.
+ */
+static bool waits_for_another(const struct task *task)
+{
+	return !task->engine->serving && task->record.phase == PHASE_SUBMITTING && task->record.attempts > 0 &&
+	       !task->in_flight && task->keyspace->tasks == 1;
+}
+
 static void wait(struct task *task)
 {
 	struct engine *engine = task->engine;
 	enum verdict verdict = task->rule->verdict;
+	int64_t delay_ms;
 
 	if (engine->now_ms >= task->until_ms) {
 		finish(task, verdict == VERDICT_RUNNING || verdict == VERDICT_DONE ? VERDICT_LATE : verdict);
 		return;
 	}
-	if (!(task->facts & FACT_SHARDS_KNOWN)) {
-		task_idle(task, schedule_backoff(500, 30000, task->failed_looks, engine_chance(engine)));
-		return;
-	}
-	task_idle(task, schedule_poll(poll_base_ms(task), task->record.phase, task->facts, &task->progress,
-				      engine->now_ms - task->quiet_since_ms, engine_chance(engine)));
+	if (!(task->facts & FACT_SHARDS_KNOWN))
+		delay_ms = schedule_backoff(500, 30000, task->failed_looks, engine_chance(engine));
+	else
+		delay_ms = schedule_poll(poll_base_ms(task), task->record.phase, task->facts, &task->progress,
+					 engine->now_ms - task->quiet_since_ms, engine_chance(engine));
+	delay_ms = until_lease_ms(task, delay_ms);
+	if (waits_for_another(task))
+		keyspace_release(task->keyspace);
+	if (!task->resident || !resident_park(task, delay_ms))
+		task_idle(task, delay_ms);
+}
+
+void decide_submit(struct task *task)
+{
+	write_attempt(task, task->rule);
 }
 
 void decide(struct task *task)
@@ -366,6 +431,7 @@ void decide(struct task *task)
 	task->facts = observation_fold(&task->record, &look->seen, &task->watch) | record_facts(task);
 	progress_fold(&task->record, &look->seen, &task->watch, &task->progress);
 	task->rule = rule = rules_next(task->record.phase, task->facts);
+	task->engine->counters.rules[rule->number]++;
 	view_touch(task);
 	if (goal_may_end(rule) && goal_reached(task)) {
 		finish(task, VERDICT_DONE);
@@ -378,7 +444,10 @@ void decide(struct task *task)
 	case ACTION_SUBMIT:
 	case ACTION_COMPLETE:
 	case ACTION_CANCEL:
-		write_attempt(task, rule);
+		if (rule->action == ACTION_SUBMIT && queue_is_needed(task))
+			queue_ask(task);
+		else
+			write_attempt(task, rule);
 		return;
 	case ACTION_CONFIRM:
 		if (look->confirm_tried) /* a reparent in between, or no answer: look anew */

@@ -6,10 +6,12 @@
 
 #include "../base/crash_point.h"
 #include "proof.h"
+#include "store_worker.h"
 #include "vtddl/clock.h"
 
 /* loop_interrupt() only sets a flag; a wait is cut into slices so that the flag is seen in time. */
 #define SLICE_MS 100
+#define EVENTS_MAX 64 /* handed over in one step, so that the caller has its turn */
 
 /* A proof under way, with what its reply needs. */
 struct pending_proof {
@@ -21,17 +23,35 @@ struct pending_proof {
 
 struct loop {
 	struct loop_config config;
+	struct store_worker *store; /* NULL: no store */
 	struct pending_proof *proofs;
 	atomic_int interrupted;
 };
 
+static void wake(void *user)
+{
+	struct loop *loop = user;
+
+	wire_wake(loop->config.wire);
+}
+
 struct loop *loop_new(const struct loop_config *config)
 {
 	struct loop *loop = calloc(1, sizeof *loop);
+	struct store_worker_config worker = {
+		.store = config->store,
+		.cluster = config->cluster,
+		.owner = config->owner,
+		.actor = config->actor,
+		.wake = wake,
+		.user = loop,
+	};
 
 	if (!loop)
 		abort();
 	loop->config = *config;
+	if (config->store)
+		loop->store = store_worker_new(&worker);
 	return loop;
 }
 
@@ -46,6 +66,7 @@ struct loop *loop_free(struct loop *loop)
 		proof_free(proof->worker);
 		free(proof);
 	}
+	store_worker_free(loop->store);
 	free(loop);
 	return NULL;
 }
@@ -53,6 +74,18 @@ struct loop *loop_free(struct loop *loop)
 void loop_interrupt(struct loop *loop)
 {
 	loop->interrupted = 1;
+}
+
+void loop_wake(struct loop *loop)
+{
+	loop->interrupted = 1;
+	wake(loop);
+}
+
+void loop_set_probes(struct loop *loop, const char *const *probes, size_t count)
+{
+	loop->config.probes = probes;
+	loop->config.probe_count = count;
 }
 
 static void tell_time(struct loop *loop)
@@ -75,70 +108,25 @@ static void start_rpc(struct loop *loop, struct request *request)
 	}
 }
 
-static void store_lease_of(struct loop *loop, const struct request *request, struct reply *reply)
-{
-	CRASH_POINT("store-lease-before");
-	reply->result = store_lease(loop->config.store, request->scope, loop->config.owner, &reply->epoch,
-				    reply->holder, &reply->error);
-	CRASH_POINT("store-lease-after");
-}
-
-static void store_list_of(struct loop *loop, const struct request *request, struct reply *reply)
-{
-	CRASH_POINT("store-list-before");
-	reply->result = store_list(loop->config.store, &request->filter, request->arena, &reply->changes,
-				   &reply->change_count, &reply->error);
-	CRASH_POINT("store-list-after");
-}
-
-static void store_insert_of(struct loop *loop, const struct request *request, struct reply *reply)
-{
-	CRASH_POINT("store-insert-before");
-	reply->result = store_insert(loop->config.store, request->change, loop->config.actor,
-				     request->evidence, &reply->error);
-	CRASH_POINT("store-insert-after");
-}
-
-static void store_update_of(struct loop *loop, const struct request *request, struct reply *reply)
-{
-	CRASH_POINT("store-update-before");
-	reply->result = store_update(loop->config.store, request->change, &request->expect, request->entry,
-				     &reply->error);
-	CRASH_POINT("store-update-after");
-}
-
-typedef void store_call(struct loop *loop, const struct request *request, struct reply *reply);
-
-static store_call *const store_calls[_REQUEST_KIND_MAX] = {
-	[REQUEST_STORE_LEASE] = store_lease_of,
-	[REQUEST_STORE_LIST] = store_list_of,
-	[REQUEST_STORE_INSERT] = store_insert_of,
-	[REQUEST_STORE_UPDATE] = store_update_of,
-};
-
 /* Without a store there is nothing to find; a list is empty. */
-static int result_without_store(enum request_kind kind)
+static void reply_without_store(struct loop *loop, const struct request *request)
 {
-	return kind == REQUEST_STORE_LIST ? 0 : STORE_NOT_FOUND;
-}
-
-static void call_store(struct loop *loop, const struct request *request)
-{
+	bool is_list = request->kind == REQUEST_STORE_LIST || request->kind == REQUEST_STORE_LIVE;
 	struct reply reply = { .tag = request->tag, .kind = request->kind };
 
-	if (loop->config.store)
-		store_calls[request->kind](loop, request, &reply);
-	else
-		reply.result = result_without_store(request->kind);
-	tell_time(loop);
+	reply.result = is_list || request->kind == REQUEST_STORE_RELEASE ? 0 : STORE_NOT_FOUND;
 	engine_reply(loop->config.engine, &reply);
 }
 
-static void wake(void *user)
+/* Return: true, the request has had its reply already. */
+static bool ask_store(struct loop *loop, const struct request *request)
 {
-	struct loop *loop = user;
-
-	wire_wake(loop->config.wire);
+	if (!loop->store) {
+		reply_without_store(loop, request);
+		return true;
+	}
+	store_worker_give(loop->store, request);
+	return false;
 }
 
 static void reply_nothing_asked(struct loop *loop, const struct request *request)
@@ -188,11 +176,12 @@ static bool carry_out(struct loop *loop, struct request *request)
 		start_rpc(loop, request);
 		return false;
 	case REQUEST_STORE_LEASE:
+	case REQUEST_STORE_RELEASE:
+	case REQUEST_STORE_LIVE:
 	case REQUEST_STORE_LIST:
 	case REQUEST_STORE_INSERT:
 	case REQUEST_STORE_UPDATE:
-		call_store(loop, request);
-		return true;
+		return ask_store(loop, request);
 	case REQUEST_PROOF:
 		start_proof(loop, request);
 		return !loop->config.vtgate;
@@ -238,12 +227,54 @@ static bool hand_over_proof(struct loop *loop)
 	return true;
 }
 
+/* Hands over one answer of the store. False: there is none. */
+static bool hand_over_store(struct loop *loop)
+{
+	struct reply reply;
+
+	if (!loop->store || !store_worker_take(loop->store, &reply))
+		return false;
+	tell_time(loop);
+	engine_reply(loop->config.engine, &reply);
+	return true;
+}
+
+static bool hand_over_reply(struct loop *loop, int64_t until_ms)
+{
+	struct vtctld_reply rpc;
+
+	if (!wire_next(loop->config.wire, until_ms, &rpc))
+		return false;
+	hand_over_rpc(loop, &rpc);
+	return true;
+}
+
+/* All that is there, but not for ever: what the engine asks for meanwhile is carried out in the next step. */
+static bool hand_over_present(struct loop *loop)
+{
+	unsigned count = 0;
+
+	while (count < EVENTS_MAX && hand_over_store(loop))
+		count++;
+	while (count < EVENTS_MAX && hand_over_proof(loop))
+		count++;
+	while (count < EVENTS_MAX && hand_over_reply(loop, 0))
+		count++;
+	return count > 0;
+}
+
+/* One slice of the wait for a reply; the threads wake it. */
+static bool wait_for_event(struct loop *loop, int64_t until_ms)
+{
+	int64_t slice_ms = clock_monotonic_ms() + SLICE_MS;
+
+	return hand_over_reply(loop, slice_ms < until_ms ? slice_ms : until_ms);
+}
+
 void loop_step(struct loop *loop, int64_t until_ms)
 {
 	struct engine *engine = loop->config.engine;
-	struct vtctld_reply rpc;
 	struct request request;
-	int64_t now_ms, wait_ms;
 	bool answered = false;
 
 	tell_time(loop);
@@ -254,14 +285,8 @@ void loop_step(struct loop *loop, int64_t until_ms)
 	if (engine_wake_ms(engine) < until_ms)
 		until_ms = engine_wake_ms(engine);
 	do {
-		if (loop->interrupted || hand_over_proof(loop))
+		if (loop->interrupted || hand_over_present(loop) || wait_for_event(loop, until_ms))
 			break;
-		now_ms = clock_monotonic_ms();
-		wait_ms = until_ms - now_ms > SLICE_MS ? now_ms + SLICE_MS : until_ms;
-		if (wire_next(loop->config.wire, wait_ms, &rpc)) {
-			hand_over_rpc(loop, &rpc);
-			break;
-		}
 	} while (clock_monotonic_ms() < until_ms);
 	loop->interrupted = 0;
 }

@@ -12,16 +12,41 @@
 #include "vtddl/identity.h"
 
 #define ROWS_LIMIT 4 /* of one uuid on one shard: there can be one */
+#define LOOKS_MAX 32 /* under way at the same time; each may ask every primary */
+#define LOOK_TURN_MS 100
+
+static void ask_rest(struct task *task, struct look *look)
+{
+	struct request *request;
+
+	engine_emit_rpc(task, VTCTLD_GET_TABLETS, FOR_TABLETS, 0, &look->arena);
+	request = engine_emit_rpc(task, VTCTLD_GET_SCHEMA_MIGRATIONS, FOR_ROWS, 0, &look->arena);
+	request->rpc.uuid = task->record.uuid;
+	request->rpc.limit = ROWS_LIMIT;
+}
+
+/* Return: how long to wait for a turn; 0: it is now. */
+static int64_t turn_ms(struct task *task)
+{
+	struct engine *engine = task->engine;
+
+	if (engine->looks >= LOOKS_MAX)
+		return LOOK_TURN_MS / 2 + (int64_t)(engine_chance(engine) % LOOK_TURN_MS);
+	return server_wait_ms(engine, task->keyspace->server);
+}
 
 void observe_start(struct task *task)
 {
 	struct look *look = &task->looks[!task->current];
-	struct request *request;
+	bool down = server_is_down(task->engine, task->keyspace->server);
+	int64_t wait_ms = task->engine->stopping ? 0 : turn_ms(task);
 
-	if (task->engine->stopping) {
-		task_idle(task, 0);
+	if (task->engine->stopping || wait_ms) {
+		task_idle(task, wait_ms);
 		return;
 	}
+	task->engine->looks++;
+	task->engine->counters.looks++;
 	arena_release(&look->arena);
 	memset(look, 0, sizeof(*look));
 	look->shards = arena_array(&look->arena, task->record.shard_count + 1, sizeof(*look->shards));
@@ -33,10 +58,9 @@ void observe_start(struct task *task)
 		look->shards[i].trouble = look->direct[i].trouble = "";
 	task->stage = STAGE_LOOK;
 	engine_emit_rpc(task, VTCTLD_FIND_ALL_SHARDS, FOR_TOPOLOGY, 0, &look->arena);
-	engine_emit_rpc(task, VTCTLD_GET_TABLETS, FOR_TABLETS, 0, &look->arena);
-	request = engine_emit_rpc(task, VTCTLD_GET_SCHEMA_MIGRATIONS, FOR_ROWS, 0, &look->arena);
-	request->rpc.uuid = task->record.uuid;
-	request->rpc.limit = ROWS_LIMIT;
+	look->probing = down;
+	if (!down)
+		ask_rest(task, look);
 }
 
 void observe_confirm(struct task *task)
@@ -214,6 +238,7 @@ static void finish(struct task *task, struct look *look)
 {
 	uint64_t digest = look_digest(task, look);
 
+	task->engine->looks--;
 	if (!task->ever_seen && look->topology.outcome != VTCTLD_DONE) {
 		open_unreachable(task, &look->topology);
 		return;
@@ -233,6 +258,8 @@ static void finish(struct task *task, struct look *look)
 	task->current = !task->current;
 	task->have_look = true;
 	task->verified_now = false;
+	if (task->resident)
+		resident_looked(task);
 	decide(task);
 }
 
@@ -260,6 +287,9 @@ void observe_reply(struct task *task, enum purpose purpose, size_t index, const 
 		if (rpc->outcome == VTCTLD_DONE) {
 			look->seen.topo = rpc->shards.items;
 			look->seen.topo_count = rpc->shards.count;
+			if (look->probing)
+				ask_rest(task, look);
+			look->probing = false;
 		}
 		break;
 	case FOR_TABLETS:

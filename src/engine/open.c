@@ -247,7 +247,10 @@ static void fill_shards(struct task *task, struct change *draft)
 	}
 }
 
-/* W0: the intent, on disk before the first byte of ApplySchema is sent (R1). */
+/*
+ * W0: the intent, on disk before the first byte of ApplySchema is sent (R1). Whoever does not lead writes it
+ * too, under the leader's epoch: a daemon that leads takes it up from there.
+ */
 static void insert(struct task *task)
 {
 	struct engine *engine = task->engine;
@@ -264,7 +267,7 @@ static void insert(struct task *task)
 				  ? arena_printf(&task->draft_arena, STRATEGY " %s", ask->strategy_extras)
 				  : STRATEGY;
 	draft->phase = PHASE_SUBMITTING;
-	draft->epoch = task->epoch;
+	draft->epoch = task->keyspace->epoch;
 	draft->gate = ask->open_gate ? GATE_AUTO : GATE_MANUAL;
 	draft->created_at_ms = draft->updated_at_ms = engine->wall_ms;
 	draft->deadline_at_ms = engine->wall_ms + (ask->deadline_ms > 0 ? ask->deadline_ms : DEADLINE_DEFAULT_MS);
@@ -292,7 +295,7 @@ static void before_done(struct task *task)
 		problem = precondition(task);
 	if (problem)
 		task_fail(task, ERROR_BLOCKED, "%.1000s", problem);
-	else if (task_may_act(task))
+	else if (!task->engine->stopping)
 		insert(task);
 }
 

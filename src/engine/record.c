@@ -8,7 +8,6 @@
 
 #include "vtddl/identity.h"
 
-#define FOLLOW_MS 2000 /* how often a follower tries for the lease */
 #define ORPHAN_MS 3000 /* from when on an effect of a dead process can no more act */
 
 static void find(struct task *task)
@@ -33,22 +32,23 @@ static void find(struct task *task)
 void record_start(struct task *task)
 {
 	struct engine *engine = task->engine;
-	char *scope;
+	struct request *request;
 
 	arena_release(&task->open_arena);
 	task->unseen = 0;
-	if (engine->config.read_only) {
+	if (engine->config.read_only || keyspace_lease_is_fresh(task->keyspace)) {
 		find(task);
 		return;
 	}
 	task->stage = STAGE_LEASE;
-	scope = arena_printf(&task->open_arena, "%s/%s", engine->config.cluster, task->ask.keyspace);
-	engine_emit(task, REQUEST_STORE_LEASE, FOR_LEASE, 0, &task->open_arena)->scope = scope;
+	request = engine_emit(task, REQUEST_STORE_LEASE, FOR_LEASE, 0, &task->open_arena);
+	request->scope = task->keyspace->scope;
+	request->lease_ms = keyspace_lease_ms(task->keyspace);
 }
 
 void record_trouble(struct task *task, const struct reply *reply)
 {
-	if (!task->have_record || task->engine->now_ms >= task->until_ms) {
+	if ((!task->have_record && !task->resident) || task->engine->now_ms >= task->until_ms) {
 		task_end(task, &reply->error);
 		return;
 	}
@@ -63,9 +63,6 @@ static void on_lease(struct task *task, const struct reply *reply)
 		record_trouble(task, reply);
 		return;
 	}
-	task->leader = reply->result == 0;
-	task->epoch = reply->epoch;
-	snprintf(task->holder, sizeof(task->holder), "%s", task->leader ? "" : reply->holder);
 	find(task);
 }
 
@@ -117,7 +114,7 @@ static void apply_ask(struct task *task)
 			 record->uuid, phase_name(record->phase), record->keyspace, record->uuid);
 		return;
 	}
-	if (engine->config.read_only || engine->stopping) {
+	if (engine->config.read_only || engine->stopping || task->resident) { /* nobody asks through us */
 		observe_start(task);
 		return;
 	}
@@ -131,12 +128,12 @@ static void apply_ask(struct task *task)
 		task->draft.cancel_asked = true;
 		what = "asked to cancel";
 	}
-	if (task->leader && !task->asked && (moving || taken_up) && (ask->deadline_ms > 0 || engine->wall_ms >= record->deadline_at_ms)) {
+	if (!task->asked && (moving || taken_up) && (ask->deadline_ms > 0 || engine->wall_ms >= record->deadline_at_ms)) {
 		task->draft.deadline_at_ms =
 			engine->wall_ms + (ask->deadline_ms > 0 ? ask->deadline_ms : DEADLINE_DEFAULT_MS);
 		what = what ? what : "asked to go on: new deadline";
 	}
-	task->asked = task->asked || task->leader;
+	task->asked = true;
 	if (!what) {
 		observe_start(task);
 		return;
@@ -149,7 +146,7 @@ static void apply_ask(struct task *task)
 	struct request *request = engine_emit(task, REQUEST_STORE_UPDATE, FOR_ASK, 0, &task->draft_arena);
 
 	request->change = &task->draft;
-	request->expect = (struct store_expect){ record->phase, record->revision, task->epoch };
+	request->expect = (struct store_expect){ record->phase, record->revision, task->keyspace->epoch, .lease_ms = 0 };
 	request->entry = &task->entry;
 }
 
@@ -181,6 +178,7 @@ bool record_was_released(const struct change *record)
 
 void record_retry(struct task *task)
 {
+	task->keyspace->asked = false; /* it may have been the lease that changed hands */
 	if (task->engine->now_ms >= task->until_ms)
 		task_fail(task, ERROR_WAITING, "another process writes change %s all the time; look at it with `vtddl show %s %s` and run this again",
 			  task->record.uuid, task->record.keyspace, task->record.uuid);
@@ -232,17 +230,6 @@ static void on_find(struct task *task, const struct reply *reply)
 	}
 	if (newest && former_is_in_the_way(task, newest))
 		return;
-	if (!task->leader) {
-		if (task->engine->now_ms >= task->until_ms) {
-			task_fail(task, ERROR_WAITING, "another vtddl (%s) works on keyspace %s; run this again when it is done",
-				  task->holder, task->ask.keyspace);
-			return;
-		}
-		snprintf(task->reason, sizeof(task->reason), "another vtddl (%s) works on keyspace %s; waiting for its lease",
-			 task->holder, task->ask.keyspace);
-		task_idle(task, FOLLOW_MS);
-		return;
-	}
 	task->next_generation = newest ? newest->generation + 1 : 1;
 	open_survey(task);
 }

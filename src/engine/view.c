@@ -114,6 +114,11 @@ static void write_reason(struct task *task)
 		return; /* task->reason was set by what holds the opening */
 	if (task->write_failed)
 		return; /* the store's words */
+	if (task->queued_behind[0] && task->rule->action == ACTION_SUBMIT && !task->view.ended) {
+		snprintf(task->reason, sizeof(task->reason), "change %s is under way in this keyspace, and Vitess takes one at a time; waiting for its end",
+			 task->queued_behind);
+		return;
+	}
 	if (task->rule->action == ACTION_REST && record->phase == PHASE_VERIFIED && task->rule->verdict == VERDICT_DONE &&
 	    !task->already) {
 		snprintf(task->reason, sizeof(task->reason), "verified: %s", record->reason);
@@ -132,10 +137,10 @@ static void write_reason(struct task *task)
 		snprintf(task->reason + used, sizeof(task->reason) - used, " (shard %s: %.600s)", record->shards[shard].name,
 			 shard_text);
 	}
-	if (!task->leader && task->holder[0] && !task->view.ended) {
+	if (!task->keyspace->leader && task->keyspace->holder[0] && !task->view.ended) {
 		size_t used = strlen(task->reason);
 
-		snprintf(task->reason + used, sizeof(task->reason) - used, " (%s drives this keyspace)", task->holder);
+		snprintf(task->reason + used, sizeof(task->reason) - used, " (%s drives this keyspace)", task->keyspace->holder);
 	}
 	if (task->effect_text[0] && !task->view.ended) {
 		size_t used = strlen(task->reason);
@@ -164,7 +169,11 @@ static void write_shards(struct task *task)
 
 const struct view *engine_view(struct engine *engine, unsigned id)
 {
-	struct task *task = engine->tasks[id];
+	return task_view(engine->tasks[id]);
+}
+
+const struct view *task_view(struct task *task)
+{
 	struct view *view = &task->view;
 
 	if (task->have_record)
@@ -176,8 +185,8 @@ const struct view *engine_view(struct engine *engine, unsigned id)
 	view->already = task->already;
 	for (int effect = EFFECT_NONE + 1; effect < _EFFECT_MAX; effect++)
 		view->already &= task->effects_sent[effect] == 0;
-	view->leader = task->leader;
-	view->holder = task->holder;
+	view->leader = task->keyspace->leader;
+	view->holder = task->keyspace->holder;
 	view->rule = task->rule;
 	view->reason = view->error.code ? view->error.text : task->reason;
 	view->advice = task->advice;
@@ -187,7 +196,7 @@ const struct view *engine_view(struct engine *engine, unsigned id)
 	view->shard_count = task->have_record ? task->record.shard_count : 0;
 	view->refusal = task->effect_text;
 	view->in_flight = task->in_flight;
-	view->next_look_ms = task->timer_ms;
+	view->next_look_ms = task->timer.at_ms;
 	view->checks = task->checks;
 	view->check_count = task->check_count;
 	memcpy(view->effects_sent, task->effects_sent, sizeof(view->effects_sent));

@@ -27,12 +27,33 @@ static inline int mysql_compat_require_tls(MYSQL *mysql)
 #endif
 }
 
+/* NULL: not set. 0: done. */
+static inline int mysql_compat_set_tls_files(MYSQL *mysql, const char *ca, const char *cert, const char *key)
+{
+	return (ca && mysql_options(mysql, MYSQL_OPT_SSL_CA, ca)) ||
+	       (cert && mysql_options(mysql, MYSQL_OPT_SSL_CERT, cert)) ||
+	       (key && mysql_options(mysql, MYSQL_OPT_SSL_KEY, key));
+}
+
+/* No reconnecting behind our back: it would lose a transaction without a word. 0: done. */
+static inline int mysql_compat_never_reconnect(MYSQL *mysql)
+{
+#ifdef MARIADB_PACKAGE_VERSION
+	mysql_flag no = 0;
+
+	return mysql_options(mysql, MYSQL_OPT_RECONNECT, &no);
+#else
+	(void)mysql; /* off by default, and the option goes away */
+	return 0;
+#endif
+}
+
 /* On a plain connection a server may not ask for the password in clear text. 0: done. */
 static inline int mysql_compat_refuse_clear_password(MYSQL *mysql)
 {
 #ifdef MARIADB_PACKAGE_VERSION
 	return mysql_options(mysql, MARIADB_OPT_RESTRICTED_AUTH,
-			     "mysql_native_password,caching_sha2_password");
+			     "mysql_native_password,caching_sha2_password,client_ed25519");
 #else
 	mysql_flag no = 0;
 

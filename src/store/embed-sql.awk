@@ -1,5 +1,5 @@
 # Makes one C header of the files named on the command line: NAME.sql becomes
-# `static const char sql_NAME[]`. Empty lines and lines that are only a comment are left out.
+# `static const char sql_NAME[]`, and mysql/NAME.sql sql_mysql_NAME. Empty lines and lines that are only a comment are left out.
 
 function close_array()
 {
@@ -16,9 +16,10 @@ BEGIN {
 FNR == 1 {
 	close_array()
 	name = FILENAME
+	prefix = name ~ /\/mysql\/[^\/]*$/ ? "mysql_" : ""
 	sub(/^.*\//, "", name)
 	sub(/\.sql$/, "", name)
-	print "static const char sql_" name "[] ="
+	print "static const char sql_" prefix name "[] ="
 	open_array = 1
 }
 

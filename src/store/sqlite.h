@@ -11,7 +11,9 @@
  *	sqlite_error.c	what went wrong, in a sentence
  *	sqlite_row.c	struct change and its parts <-> columns
  *	sqlite_lease.c	who may act
- *	sqlite.c	the calls of store.h
+ *	sqlite_write.c	writes, one or many in a transaction
+ *	sqlite_live.c	what there is to do
+ *	sqlite.c	statements, reads, and the table of the calls
  */
 #include <sqlite3.h>
 #include <sys/types.h>
@@ -21,11 +23,17 @@
 #define SQLITE_BUSY_TIMEOUT_MS 5000
 #define SQLITE_APPLICATION_ID 1987339364 /* "vtdd", as in sql/schema.sql */
 #define SQLITE_USER_VERSION 1
-/* Up to this size a file is checked whole at every start (about 0.1 s); beyond it, on the first
- * sign of damage and by store_check(). */
-#define SQLITE_QUICK_CHECK_MAX ((off_t)64 * 1024 * 1024)
+/* Up to this size, some 300 changes, a file is checked whole at every start (5 ms of work: every CHECK of
+ * every row is tried); beyond it, on the first sign of damage and by store_check(). */
+#define SQLITE_QUICK_CHECK_MAX ((off_t)256 * 1024)
 
 struct sqlite_lease;
+
+/* A statement that is used again and again: made once for each handle. */
+struct sqlite_statement {
+	const void *key; /* address of its text, or of what stands for it */
+	sqlite3_stmt *stmt;
+};
 
 struct sqlite_store {
 	struct store base;
@@ -36,6 +44,8 @@ struct sqlite_store {
 	bool checking; /* a quick_check is running: no second one for its own failure */
 	int lock_fd;   /* PATH-lock; -1: not open */
 	struct sqlite_lease *leases;
+	struct sqlite_statement *statements;
+	size_t statement_count, statement_capacity;
 };
 
 static inline struct sqlite_store *sqlite_store_of(struct store *store)
@@ -45,7 +55,7 @@ static inline struct sqlite_store *sqlite_store_of(struct store *store)
 
 /* ---- sqlite_open.c ---- */
 
-int sqlite_open(const char *url, bool read_only, struct store **ret, struct error *reterr);
+int sqlite_open(const struct store_config *config, struct store **ret, struct error *reterr);
 void sqlite_close(struct store *store);
 /** sqlite_file_system_refusal() - why a store may not be on a file system of that statfs() type; NULL: it may
  */
@@ -61,7 +71,12 @@ bool sqlite_quick_check(struct sqlite_store *store, const char *pragma, char ret
 
 /* ---- statements ---- */
 
-/** sqlite_prepare() - NULL: @reterr is set */
+/** sqlite_statement() - the kept statement of @sql, a constant; used by one at a time, declared cleanup_use.
+ * NULL: @reterr is set */
+sqlite3_stmt *sqlite_statement(struct sqlite_store *store, const char *sql, struct error *reterr);
+/** sqlite_statements_free() - every kept one, when the handle is closed */
+void sqlite_statements_free(struct sqlite_store *store);
+/** sqlite_prepare() - for a single use, declared cleanup_stmt. NULL: @reterr is set */
 sqlite3_stmt *sqlite_prepare(struct sqlite_store *store, const char *sql, struct error *reterr);
 /** sqlite_run() - one step. Return: 1 a row; 0 done; SQLITE_NOT_UNIQUE; negative */
 int sqlite_run(struct sqlite_store *store, sqlite3_stmt *stmt, struct error *reterr);
@@ -78,6 +93,15 @@ static inline void sqlite_finalizep(sqlite3_stmt **stmt)
 }
 #define cleanup_stmt cleanup(sqlite_finalizep)
 
+/* What was bound belongs to the caller, and is gone when he is. */
+static inline void sqlite_put_backp(sqlite3_stmt **stmt)
+{
+	sqlite3_reset(*stmt);
+	if (*stmt)
+		sqlite3_clear_bindings(*stmt);
+}
+#define cleanup_use cleanup(sqlite_put_backp)
+
 void sqlite_bind_i64(sqlite3_stmt *stmt, const char *name, int64_t value);
 void sqlite_bind_text(sqlite3_stmt *stmt, const char *name, const char *value);
 
@@ -93,10 +117,43 @@ int sqlite_read_shard(struct sqlite_store *store, sqlite3_stmt *stmt, struct are
 int sqlite_read_history(struct sqlite_store *store, sqlite3_stmt *stmt, struct arena *arena,
 			struct history_entry *ret, struct error *reterr);
 
+int sqlite_read_live(struct sqlite_store *store, sqlite3_stmt *stmt, struct arena *arena,
+		     struct live_change *ret, struct error *reterr);
+
+/* A list that grows while rows come, and is copied into the arena once its length is known. */
+struct sqlite_rows {
+	char *items;
+	size_t count;
+	size_t capacity;
+	size_t size; /* of an item */
+};
+
+static inline void sqlite_rows_freep(struct sqlite_rows *rows)
+{
+	free(rows->items);
+}
+#define cleanup_rows cleanup(sqlite_rows_freep)
+
+/** sqlite_rows_next() - a place for one more */
+void *sqlite_rows_next(struct sqlite_rows *rows);
+int sqlite_rows_finish(const struct sqlite_store *store, const struct sqlite_rows *rows, struct arena *arena,
+		       void **ret, struct error *reterr);
+
 /* ---- sqlite_lease.c ---- */
 
-int sqlite_lease(struct store *store, const char *scope, const char *owner, int64_t *ret_epoch,
-		 char *ret_holder, struct error *reterr);
-void sqlite_release(struct store *store, const char *scope);
+int sqlite_lease(struct store *store, const char *scope, const char *owner, int64_t for_ms, struct lease *ret,
+		 struct error *reterr);
+void sqlite_release(struct store *store, const char *scope, const char *owner);
+/** sqlite_locks_open() - the lock file, to look at; *ret is -1 where there is none yet */
+int must_check sqlite_locks_open(struct sqlite_store *store, int *ret, struct error *reterr);
+/** sqlite_lock_is_held() - whether a living process, we or another, has the lease of row @id of ddl_lock */
+int must_check sqlite_lock_is_held(struct sqlite_store *store, int fd, int64_t id, bool *ret,
+				   struct error *reterr);
 /** sqlite_leases_free() - every lease of this handle, when it is closed */
 void sqlite_leases_free(struct sqlite_store *store);
+
+/* ---- sqlite_write.c, sqlite_live.c ---- */
+
+void sqlite_write(struct store *store, struct store_write *writes, size_t count);
+int sqlite_live(struct store *store, const char *cluster, int64_t cancelled_since_ms, struct arena *arena,
+		struct live *ret, struct error *reterr);

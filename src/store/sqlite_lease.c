@@ -23,6 +23,7 @@ struct sqlite_lease {
 	int64_t id; /* row of ddl_lock and byte of the lock file */
 	int64_t epoch;
 	bool held;
+	char owner[ACTOR_MAX + 1]; /* while it is held */
 	char scope[];
 };
 
@@ -130,11 +131,11 @@ static int lock_byte(struct sqlite_store *store, int64_t id, short type, struct 
 static int lease_is_current(struct sqlite_store *store, const struct sqlite_lease *lease,
 			    struct error *reterr)
 {
-	cleanup_stmt sqlite3_stmt *stmt = NULL;
+	cleanup_use sqlite3_stmt *stmt = NULL;
 
 	if (store->lock_fd < 0 || !lock_is_current(store))
 		return 0;
-	stmt = sqlite_prepare(store, sql_lock_epoch, reterr);
+	stmt = sqlite_statement(store, sql_lock_epoch, reterr);
 	if (!stmt)
 		return -1;
 	sqlite_bind_i64(stmt, "id", lease->id);
@@ -143,11 +144,12 @@ static int lease_is_current(struct sqlite_store *store, const struct sqlite_leas
 	return sqlite_run(store, stmt, reterr);
 }
 
-static int lock_row_find(struct sqlite_store *store, const char *scope, int64_t *ret_id, int64_t *ret_epoch,
-			 char *ret_owner, struct error *reterr)
+/* The row, made if it is missing; epoch and holder of whoever had it last. */
+static int lock_row_find(struct sqlite_store *store, const char *scope, int64_t *ret_id, struct lease *ret,
+			 struct error *reterr)
 {
-	cleanup_stmt sqlite3_stmt *add = sqlite_prepare(store, sql_lock_add, reterr);
-	cleanup_stmt sqlite3_stmt *find = NULL;
+	cleanup_use sqlite3_stmt *add = sqlite_statement(store, sql_lock_add, reterr);
+	cleanup_use sqlite3_stmt *find = NULL;
 	int result;
 
 	if (!add)
@@ -156,7 +158,7 @@ static int lock_row_find(struct sqlite_store *store, const char *scope, int64_t 
 	result = sqlite_run(store, add, reterr);
 	if (result < 0)
 		return result;
-	find = sqlite_prepare(store, sql_lock_find, reterr);
+	find = sqlite_statement(store, sql_lock_find, reterr);
 	if (!find)
 		return -1;
 	sqlite_bind_text(find, "scope", scope);
@@ -165,15 +167,16 @@ static int lock_row_find(struct sqlite_store *store, const char *scope, int64_t 
 		return result;
 	assert(result == 1);
 	*ret_id = sqlite3_column_int64(find, 0);
-	*ret_epoch = sqlite3_column_int64(find, 2);
-	snprintf(ret_owner, ACTOR_MAX + 1, "%s", (const char *)sqlite3_column_text(find, 1));
+	ret->epoch = sqlite3_column_int64(find, 2);
+	ret->left_ms = LEASE_NO_END;
+	snprintf(ret->holder, sizeof(ret->holder), "%s", (const char *)sqlite3_column_text(find, 1));
 	return 0;
 }
 
 static int lock_row_take(struct sqlite_store *store, struct sqlite_lease *lease, const char *owner,
 			 int64_t *ret_epoch, struct error *reterr)
 {
-	cleanup_stmt sqlite3_stmt *stmt = sqlite_prepare(store, sql_lock_take, reterr);
+	cleanup_use sqlite3_stmt *stmt = sqlite_statement(store, sql_lock_take, reterr);
 	int result;
 
 	if (!stmt)
@@ -190,16 +193,23 @@ static int lock_row_take(struct sqlite_store *store, struct sqlite_lease *lease,
 	return 0;
 }
 
+static void lease_describe(const struct sqlite_lease *lease, struct lease *ret)
+{
+	ret->epoch = lease->epoch;
+	ret->left_ms = LEASE_NO_END;
+	snprintf(ret->holder, sizeof(ret->holder), "%s", lease->owner);
+}
+
 /* In a write transaction, so the row cannot change between the look at the lock and the epoch. */
 static int lease_take(struct sqlite_store *store, struct sqlite_lease *lease, const char *owner,
-		      int64_t *ret_epoch, char *ret_holder, struct error *reterr)
+		      struct lease *ret, struct error *reterr)
 {
 	int64_t id = 0, epoch = 0;
 	int result = sqlite_begin(store, true, reterr);
 
 	if (result < 0)
 		return result;
-	result = lock_row_find(store, lease->scope, &id, ret_epoch, ret_holder, reterr);
+	result = lock_row_find(store, lease->scope, &id, ret, reterr);
 	if (result == 0)
 		result = lock_byte(store, id, F_WRLCK, reterr);
 	if (result != 0) {
@@ -217,18 +227,25 @@ static int lease_take(struct sqlite_store *store, struct sqlite_lease *lease, co
 	lease->id = id;
 	lease->epoch = epoch;
 	lease->held = true;
-	*ret_epoch = epoch;
-	ret_holder[0] = '\0';
+	snprintf(lease->owner, sizeof(lease->owner), "%s", owner);
+	lease_describe(lease, ret);
 	return 0;
 }
 
-int sqlite_lease(struct store *base, const char *scope, const char *owner, int64_t *ret_epoch,
-		 char *ret_holder, struct error *reterr)
+static void lease_drop(struct sqlite_store *store, struct sqlite_lease *lease)
+{
+	lock_byte(store, lease->id, F_UNLCK, NULL);
+	lease->held = false;
+}
+
+int sqlite_lease(struct store *base, const char *scope, const char *owner, int64_t for_ms, struct lease *ret,
+		 struct error *reterr)
 {
 	struct sqlite_store *store = sqlite_store_of(base);
 	struct sqlite_lease *lease = lease_find(store, scope);
 	int result;
 
+	(void)for_ms; /* a lock has no end of its own */
 	if (store->read_only)
 		return error_set(reterr, ERROR_BUG,
 				 "A lease was asked for in the store %s, which was opened only to read; this "
@@ -241,26 +258,53 @@ int sqlite_lease(struct store *base, const char *scope, const char *owner, int64
 		if (result < 0)
 			return result;
 		if (result == 1) {
-			*ret_epoch = lease->epoch;
-			return 0;
+			lease_describe(lease, ret);
+			return strcmp(lease->owner, owner) == 0 ? 0 : STORE_HELD;
 		}
-		sqlite_release(base, scope);
+		lease_drop(store, lease);
 	}
 	result = lock_open(store, reterr);
 	if (result == 0)
-		result = lease_take(store, lease, owner, ret_epoch, ret_holder, reterr);
+		result = lease_take(store, lease, owner, ret, reterr);
 	return result;
 }
 
-void sqlite_release(struct store *base, const char *scope)
+void sqlite_release(struct store *base, const char *scope, const char *owner)
 {
 	struct sqlite_store *store = sqlite_store_of(base);
 	struct sqlite_lease *lease = lease_find(store, scope);
 
-	if (!lease || !lease->held)
-		return;
-	lock_byte(store, lease->id, F_UNLCK, NULL);
-	lease->held = false;
+	if (lease && lease->held && strcmp(lease->owner, owner) == 0)
+		lease_drop(store, lease);
+}
+
+/* ---- Looking ---- */
+
+int sqlite_locks_open(struct sqlite_store *store, int *ret, struct error *reterr)
+{
+	char *path;
+	int result = 0;
+
+	lock_path(store, &path);
+	/* A description of its own: it meets our own locks like those of anybody else. */
+	*ret = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (*ret < 0 && errno != ENOENT)
+		result = lock_fail(store, "cannot be opened", reterr);
+	free(path);
+	return result;
+}
+
+int sqlite_lock_is_held(struct sqlite_store *store, int fd, int64_t id, bool *ret, struct error *reterr)
+{
+	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = id, .l_len = 1 };
+
+	*ret = false;
+	if (fd < 0) /* no file: nobody ever took a lease */
+		return 0;
+	if (fcntl(fd, F_OFD_GETLK, &lock) != 0)
+		return lock_fail(store, "cannot be looked at", reterr);
+	*ret = lock.l_type != F_UNLCK;
+	return 0;
 }
 
 void sqlite_leases_free(struct sqlite_store *store)

@@ -397,11 +397,11 @@ static int store_prepare(struct sqlite_store *store, struct error *reterr)
 	return result;
 }
 
-int sqlite_open(const char *url, bool read_only, struct store **ret, struct error *reterr)
+int sqlite_open(const struct store_config *config, struct store **ret, struct error *reterr)
 {
 	struct sqlite_store *store;
 	char *path = NULL;
-	int result = path_resolve(url + strlen("sqlite:"), read_only, &path, reterr);
+	int result = path_resolve(config->url + strlen("sqlite:"), config->read_only, &path, reterr);
 
 	if (result != 0)
 		return result;
@@ -409,7 +409,7 @@ int sqlite_open(const char *url, bool read_only, struct store **ret, struct erro
 	if (!store)
 		abort();
 	store->path = path;
-	store->read_only = read_only;
+	store->read_only = config->read_only;
 	store->lock_fd = -1;
 	result = store_prepare(store, reterr);
 	if (result != 0) {
@@ -425,6 +425,7 @@ void sqlite_close(struct store *base)
 	struct sqlite_store *store = sqlite_store_of(base);
 
 	sqlite_leases_free(store);
+	sqlite_statements_free(store);
 	sqlite3_close(store->db);
 	free(store->path);
 	free(store);

@@ -80,6 +80,24 @@ static const struct field history_fields[] = {
 	FIELD(history_entry, evidence, FIELD_STRING),
 };
 
+static const struct field live_fields[] = {
+	FIELD_AS(live_change, keyspace, "keyspace_name", FIELD_STRING),
+	FIELD_AS(live_change, table, "table_name", FIELD_STRING),
+	FIELD(live_change, uuid, FIELD_STRING),
+	FIELD(live_change, reason, FIELD_STRING),
+	FIELD(live_change, phase, FIELD_PHASE),
+	FIELD(live_change, gate, FIELD_GATE),
+	FIELD(live_change, cancel_asked, FIELD_BOOL),
+	FIELD(live_change, holds_table, FIELD_BOOL),
+	FIELD(live_change, rule, FIELD_INT),
+	FIELD(live_change, shard_count, FIELD_U32),
+	FIELD(live_change, epoch, FIELD_I64),
+	FIELD(live_change, revision, FIELD_I64),
+	FIELD(live_change, created_at_ms, FIELD_I64),
+	FIELD(live_change, updated_at_ms, FIELD_I64),
+	FIELD(live_change, deadline_at_ms, FIELD_I64),
+};
+
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- Binding ---- */
@@ -300,4 +318,37 @@ int sqlite_read_history(struct sqlite_store *store, sqlite3_stmt *stmt, struct a
 {
 	memset(ret, 0, sizeof(*ret));
 	return read_fields(store, stmt, 0, history_fields, COUNT(history_fields), arena, ret, reterr);
+}
+
+int sqlite_read_live(struct sqlite_store *store, sqlite3_stmt *stmt, struct arena *arena,
+		     struct live_change *ret, struct error *reterr)
+{
+	memset(ret, 0, sizeof(*ret));
+	return read_fields(store, stmt, 0, live_fields, COUNT(live_fields), arena, ret, reterr);
+}
+
+/* ---- Lists ---- */
+
+void *sqlite_rows_next(struct sqlite_rows *rows)
+{
+	if (rows->count == rows->capacity) {
+		rows->capacity = rows->capacity ? rows->capacity * 2 : 16;
+		rows->items = reallocarray(rows->items, rows->capacity, rows->size);
+		if (!rows->items)
+			abort();
+	}
+	return rows->items + rows->count++ * rows->size;
+}
+
+int sqlite_rows_finish(const struct sqlite_store *store, const struct sqlite_rows *rows, struct arena *arena,
+		       void **ret, struct error *reterr)
+{
+	*ret = arena_array(arena, rows->count, rows->size);
+	if (!*ret)
+		return error_set(reterr, ERROR_STORE,
+				 "The store %s has more than may be read at once (%zu records); ask for less",
+				 store->path, rows->count);
+	if (rows->count)
+		memcpy(*ret, rows->items, rows->count * rows->size);
+	return 0;
 }

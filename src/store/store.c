@@ -10,10 +10,12 @@
 
 static const struct store_ops *const backends[] = {
 	&store_sqlite_ops,
+	&store_mysql_ops,
 };
 
-int store_open(const char *url, bool read_only, struct store **ret, struct error *reterr)
+int store_open(const struct store_config *config, struct store **ret, struct error *reterr)
 {
+	const char *url = config->url;
 	size_t scheme_length = strcspn(url, ":");
 
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
@@ -23,7 +25,7 @@ int store_open(const char *url, bool read_only, struct store **ret, struct error
 		if (strlen(scheme) != scheme_length || memcmp(url, scheme, scheme_length) != 0 ||
 		    !url[scheme_length])
 			continue;
-		result = backends[i]->open(url, read_only, ret, reterr);
+		result = backends[i]->open(config, ret, reterr);
 		if (result == 0) {
 			(*ret)->ops = backends[i];
 			(*ret)->url = strdup(url);
@@ -33,7 +35,8 @@ int store_open(const char *url, bool read_only, struct store **ret, struct error
 		return result;
 	}
 	/* Only the scheme is repeated: what follows may hold a secret. */
-	return error_set(reterr, ERROR_CONFIG, "'%.*s' is no kind of store; use --store sqlite:PATH",
+	return error_set(reterr, ERROR_CONFIG,
+			 "'%.*s' is no kind of store; use --store sqlite:PATH or mysql://USER@HOST/DATABASE",
 			 scheme_length < 32 ? (int)scheme_length : 32, url);
 }
 
@@ -96,35 +99,15 @@ static const char *bad_change(const struct change *change)
 		{ "migration context", context_is_valid(change->context) },
 		{ "generation", change->generation >= 1 },
 		{ "strategy", change->strategy != NULL },
-		{ "phase", phase_from_name(phase_name(change->phase)) == change->phase },
-		{ "gate", gate_from_name(gate_name(change->gate)) == change->gate },
-		{ "effect", effect_from_name(effect_name(change->last_effect)) == change->last_effect },
+		{ "phase", change->phase >= 0 && change->phase < _PHASE_MAX },
+		{ "gate", change->gate >= 0 && change->gate < _GATE_MAX },
+		{ "effect", change->last_effect >= 0 && change->last_effect < _EFFECT_MAX },
 	};
 
 	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
 		if (!checks[i].good)
 			return checks[i].what;
 	return bad_shards(change);
-}
-
-static int refuse_change(const struct store *store, const struct change *change, const char *what,
-			 struct error *reterr)
-{
-	return error_set(reterr, ERROR_BUG,
-			 "The store %s was asked to write a change with a bad %s (uuid '%.36s'), which is a "
-			 "bug of vtddl;"
-			 " nothing was written",
-			 store->url, what, change->uuid);
-}
-
-int store_insert(struct store *store, struct change *change, const char *actor, const char *evidence,
-		 struct error *reterr)
-{
-	const char *bad = bad_change(change);
-
-	if (bad)
-		return refuse_change(store, change, bad, reterr);
-	return store->ops->insert(store, change, actor ? actor : "", evidence ? evidence : "", reterr);
 }
 
 /* A line of the history says what the write does, and the drawing in change.h has that arrow. */
@@ -137,21 +120,85 @@ static bool entry_agrees(const struct change *change, const struct store_expect 
 	       (entry->from == entry->to || phase_may_move(entry->from, entry->to));
 }
 
+/* Return: 0, no backend need look at that again; negative. */
+static int write_examine(const struct store *store, struct store_write *write)
+{
+	const struct change *change = write->change;
+	const char *bad = bad_change(change);
+
+	write->result = 0;
+	write->actor = write->actor ? write->actor : "";
+	write->evidence = write->evidence ? write->evidence : "";
+	if (bad)
+		write->result = error_set(&write->error, ERROR_BUG,
+					  "The store %s was asked to write a change with a bad %s (uuid "
+					  "'%.36s'), which is a bug of vtddl; nothing was written",
+					  store->url, bad, change->uuid);
+	else if (write->expect && !entry_agrees(change, write->expect, write->entry))
+		write->result = error_set(
+			&write->error, ERROR_BUG,
+			"The store %s was asked to move change %s from %s to %s%s, which is "
+			"a bug of vtddl; nothing was written",
+			store->url, change->uuid, phase_name(write->expect->phase), phase_name(change->phase),
+			write->entry ? "" : " without a line of history");
+	return write->result;
+}
+
+/* Only the @good_count good ones go on; of a bug in one the others know nothing. */
+static void write_the_good(struct store *store, struct store_write *writes, size_t count, size_t good_count)
+{
+	struct store_write *good = calloc(good_count, sizeof(*good));
+	size_t at = 0;
+
+	if (!good)
+		abort();
+	for (size_t i = 0; i < count; i++)
+		if (writes[i].result == 0)
+			good[at++] = writes[i];
+	store->ops->write(store, good, good_count);
+	at = 0;
+	for (size_t i = 0; i < count; i++)
+		if (writes[i].result == 0)
+			writes[i] = good[at++];
+	free(good);
+}
+
+void store_write(struct store *store, struct store_write *writes, size_t count)
+{
+	size_t good_count = 0;
+
+	for (size_t i = 0; i < count; i++)
+		good_count += write_examine(store, &writes[i]) == 0;
+	if (good_count == 0)
+		return;
+	if (good_count == count)
+		store->ops->write(store, writes, count);
+	else
+		write_the_good(store, writes, count, good_count);
+}
+
+static int write_one(struct store *store, struct store_write *write, struct error *reterr)
+{
+	store_write(store, write, 1);
+	if (write->result < 0 && reterr)
+		*reterr = write->error;
+	return write->result;
+}
+
+int store_insert(struct store *store, struct change *change, const char *actor, const char *evidence,
+		 struct error *reterr)
+{
+	struct store_write write = { .change = change, .actor = actor, .evidence = evidence };
+
+	return write_one(store, &write, reterr);
+}
+
 int store_update(struct store *store, struct change *change, const struct store_expect *expect,
 		 const struct history_entry *entry, struct error *reterr)
 {
-	const char *bad = bad_change(change);
+	struct store_write write = { .change = change, .expect = expect, .entry = entry };
 
-	if (bad)
-		return refuse_change(store, change, bad, reterr);
-	if (!entry_agrees(change, expect, entry))
-		return error_set(reterr, ERROR_BUG,
-				 "The store %s was asked to move change %s from %s to %s%s, which is a bug "
-				 "of vtddl; nothing"
-				 " was written",
-				 store->url, change->uuid, phase_name(expect->phase),
-				 phase_name(change->phase), entry ? "" : " without a line of history");
-	return store->ops->update(store, change, expect, entry, reterr);
+	return write_one(store, &write, reterr);
 }
 
 /* ---- Reads ---- */
@@ -201,22 +248,33 @@ static bool scope_is_valid(const char *scope)
 	return cluster_is_valid(cluster) && keyspace_is_valid(scope + length + 1);
 }
 
-int store_lease(struct store *store, const char *scope, const char *owner, int64_t *ret_epoch,
-		char ret_holder[ACTOR_MAX + 1], struct error *reterr)
+int store_lease(struct store *store, const char *scope, const char *owner, int64_t for_ms, struct lease *ret,
+		struct error *reterr)
 {
 	if (!scope_is_valid(scope) || !text_fits(owner, 1, ACTOR_MAX))
 		return error_set(reterr, ERROR_BUG,
 				 "The store %s was asked for a lease without a proper scope or owner, which "
-				 "is a bug of"
-				 " vtddl; nothing was taken",
+				 "is a bug of vtddl; nothing was taken",
 				 store->url);
-	ret_holder[0] = '\0';
-	return store->ops->lease(store, scope, owner, ret_epoch, ret_holder, reterr);
+	*ret = (struct lease){ 0 };
+	return store->ops->lease(store, scope, owner, for_ms, ret, reterr);
 }
 
-void store_release(struct store *store, const char *scope)
+void store_release(struct store *store, const char *scope, const char *owner)
 {
-	store->ops->release(store, scope);
+	if (scope_is_valid(scope) && text_fits(owner, 1, ACTOR_MAX))
+		store->ops->release(store, scope, owner);
+}
+
+/* ---- The whole at once ---- */
+
+int store_live(struct store *store, const char *cluster, int64_t cancelled_since_ms, struct arena *arena,
+	       struct live *ret, struct error *reterr)
+{
+	*ret = (struct live){ 0 };
+	if (!cluster_is_valid(cluster))
+		return 0;
+	return store->ops->live(store, cluster, cancelled_since_ms, arena, ret, reterr);
 }
 
 int store_check(struct store *store, char ret[REASON_MAX], struct error *reterr)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "decode.h"
+#include "rows.h"
 #include "vtctldata.pb-c.h"
 #include "vtctlservice.pb-c.h"
 
@@ -185,12 +186,12 @@ static uint8_t *encode_cancel(const struct vtctld_request *request, size_t *ret_
 static const struct method {
 	const char *name; /* in the service descriptor, which knows the type of the answer */
 	uint8_t *(*encode)(const struct vtctld_request *request, size_t *ret_length);
-	decode_fn *decode;
+	decode_fn *decode; /* NULL: rows.h decodes it */
 } methods[_VTCTLD_METHOD_MAX] = {
     [VTCTLD_GET_KEYSPACES] = {"GetKeyspaces", encode_get_keyspaces, decode_keyspaces},
     [VTCTLD_FIND_ALL_SHARDS] = {"FindAllShardsInKeyspace", encode_find_all_shards, decode_shards},
     [VTCTLD_GET_TABLETS] = {"GetTablets", encode_get_tablets, decode_tablets},
-    [VTCTLD_GET_SCHEMA_MIGRATIONS] = {"GetSchemaMigrations", encode_get_schema_migrations, decode_migrations},
+    [VTCTLD_GET_SCHEMA_MIGRATIONS] = {"GetSchemaMigrations", encode_get_schema_migrations, NULL},
     [VTCTLD_EXECUTE_FETCH_AS_DBA] = {"ExecuteFetchAsDBA", encode_execute_fetch, decode_query_result},
     [VTCTLD_GET_SCHEMA] = {"GetSchema", encode_get_schema, decode_definitions},
     [VTCTLD_CHECK_THROTTLER] = {"CheckThrottler", encode_check_throttler, decode_throttler},
@@ -237,8 +238,8 @@ static void tree_free(void *data, void *pointer)
 	(void)pointer;
 }
 
-int codec_reply(struct arena *arena, const struct scan_limits *limits, const uint8_t *bytes, size_t length,
-		struct vtctld_reply *reply, struct error *reterr)
+static int reply_unpack(struct arena *arena, const struct scan_limits *limits, const uint8_t *bytes,
+			size_t length, struct vtctld_reply *reply, struct error *reterr)
 {
 	const struct method *method = &methods[reply->method];
 	const ProtobufCMethodDescriptor *descriptor =
@@ -249,13 +250,22 @@ int codec_reply(struct arena *arena, const struct scan_limits *limits, const uin
 
 	assert(descriptor);
 	if (scan_message(descriptor->output, bytes, length, limits, &tree.left, reterr) < 0)
-		return error_prefix(reterr, "%s: ", method->name);
+		return -1;
 	message = protobuf_c_message_unpack(descriptor->output, &allocator, length, bytes);
 	if (!message)
 		return error_set(reterr, ERROR_PROTOCOL,
-				 "%s: the answer of %zu bytes cannot be unpacked within the memory limit",
-				 method->name, length);
-	if (method->decode(arena, message, reply, reterr) < 0)
-		return error_prefix(reterr, "%s: ", method->name);
-	return 0;
+				 "the answer of %zu bytes cannot be unpacked within the memory limit",
+				 length);
+	return method->decode(arena, message, reply, reterr);
+}
+
+int codec_reply(struct arena *arena, const struct scan_limits *limits, const uint8_t *bytes, size_t length,
+		struct vtctld_reply *reply, struct error *reterr)
+{
+	const struct method *method = &methods[reply->method];
+	int r = method->decode ? reply_unpack(arena, limits, bytes, length, reply, reterr)
+			       : rows_decode(arena, limits, bytes, length, &reply->migrations.items,
+					     &reply->migrations.count, reterr);
+
+	return r < 0 ? error_prefix(reterr, "%s: ", method->name) : 0;
 }

@@ -3,8 +3,9 @@
  * codec: requests to bytes, bytes to replies, through protobuf-c.
  *
  * The bytes of an answer are scanned (scan.h) before they are unpacked, and unpacked into
- * the caller's arena: texts of a reply point into the unpacked message. What is decoded is
- * bounded and well-formed; whether it makes sense is for core to judge.
+ * the caller's arena: texts of a reply point into the unpacked message. The rows of
+ * GetSchemaMigrations are read without unpacking (rows.h). What is decoded is bounded and
+ * well-formed; whether it makes sense is for core to judge.
  */
 #include <stddef.h>
 #include <stdint.h>

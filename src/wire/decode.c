@@ -23,11 +23,6 @@ static int64_t seconds_of(const Vttime__Time *time)
 	return time ? time->seconds : 0;
 }
 
-static int64_t count_of(uint64_t count)
-{
-	return count > INT64_MAX ? INT64_MAX : (int64_t)count;
-}
-
 static int alias_copy(const Topodata__TabletAlias *alias, struct tablet_alias *ret, struct error *reterr)
 {
 	size_t length;
@@ -156,63 +151,6 @@ int decode_tablets(struct arena *arena, const ProtobufCMessage *message, struct 
 	}
 	reply->tablets.items = items;
 	reply->tablets.count = answer->n_tablets;
-	return 0;
-}
-
-/* ---- Migrations ---- */
-
-static void migration_copy(const Vtctldata__SchemaMigration *row, struct migration *ret)
-{
-	*ret = (struct migration){
-	    .uuid = row->uuid,
-	    .keyspace = row->keyspace,
-	    .shard = row->shard,
-	    .table = row->table,
-	    .statement = row->migration_statement,
-	    .options = row->options,
-	    .context = row->migration_context,
-	    .ddl_action = row->ddl_action,
-	    .message = row->message,
-	    .stage = row->stage,
-	    .artifacts = row->artifacts,
-	    .special_plan = row->special_plan,
-	    .strategy = (int)row->strategy,
-	    .status = (int)row->status,
-	    .postpone_completion = row->postpone_completion,
-	    .postpone_launch = row->postpone_launch,
-	    .ready_to_complete = row->ready_to_complete,
-	    .is_immediate_operation = row->is_immediate_operation,
-	    .is_view = row->is_view,
-	    .retries = count_of(row->retries),
-	    .requested_at_s = seconds_of(row->requested_at),
-	    .started_at_s = seconds_of(row->started_at),
-	    .liveness_s = seconds_of(row->liveness_timestamp),
-	    .completed_at_s = seconds_of(row->completed_at),
-	    .reviewed_at_s = seconds_of(row->reviewed_at),
-	    .ready_to_complete_at_s = seconds_of(row->ready_to_complete_at),
-	    .progress = (double)row->progress,
-	    .eta_s = row->eta_seconds,
-	    .rows_copied = count_of(row->rows_copied),
-	    .table_rows = row->table_rows,
-	    .cutover_attempts = row->cutover_attempts,
-	};
-}
-
-int decode_migrations(struct arena *arena, const ProtobufCMessage *message, struct vtctld_reply *reply,
-		      struct error *reterr)
-{
-	const Vtctldata__GetSchemaMigrationsResponse *answer = (const void *)message;
-	struct migration *items = room(arena, answer->n_migrations, sizeof(*items));
-
-	if (!items)
-		return no_room(reterr);
-	for (size_t i = 0; i < answer->n_migrations; i++) {
-		migration_copy(answer->migrations[i], &items[i]);
-		if (alias_copy(answer->migrations[i]->tablet, &items[i].tablet, reterr) < 0)
-			return -1;
-	}
-	reply->migrations.items = items;
-	reply->migrations.count = answer->n_migrations;
 	return 0;
 }
 

@@ -17,7 +17,6 @@ typedef int decode_fn(struct arena *arena, const ProtobufCMessage *message, stru
 decode_fn decode_keyspaces;
 decode_fn decode_shards;
 decode_fn decode_tablets;
-decode_fn decode_migrations;
 decode_fn decode_query_result;
 decode_fn decode_definitions;
 decode_fn decode_throttler;

@@ -9,6 +9,8 @@
 #define TEXT_MAX (2 * 1024 * 1024) /* more than the metadata limit lets in */
 
 enum { /* grpc status codes; only wire.c includes <grpc/...> */
+       CODE_OK = 0,
+       CODE_INVALID_ARGUMENT = 3,
        CODE_DEADLINE_EXCEEDED = 4,
        CODE_PERMISSION_DENIED = 7,
        CODE_RESOURCE_EXHAUSTED = 8,
@@ -16,6 +18,21 @@ enum { /* grpc status codes; only wire.c includes <grpc/...> */
        CODE_UNAVAILABLE = 14,
        CODE_UNAUTHENTICATED = 16,
 };
+
+enum vtctld_outcome failure_outcome(int code)
+{
+	switch (code) {
+	case CODE_OK:
+		return VTCTLD_DONE;
+	case CODE_INVALID_ARGUMENT:
+	case CODE_PERMISSION_DENIED:
+	case CODE_UNIMPLEMENTED:
+	case CODE_UNAUTHENTICATED:
+		return VTCTLD_REFUSED;
+	default:
+		return VTCTLD_UNKNOWN;
+	}
+}
 
 char *failure_clean(struct arena *arena, const char *text, size_t length)
 {

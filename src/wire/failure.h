@@ -26,6 +26,13 @@ struct failure {
 	int64_t now_s; /* wall clock */
 };
 
+/**
+ * failure_outcome() - what a status code alone says of the effect
+ *
+ * Four codes say that vtctld's handler was not run, or refused before it did anything.
+ */
+enum vtctld_outcome failure_outcome(int code);
+
 /** failure_text() - never NULL, without NUL inside, valid UTF-8 */
 const char *failure_text(struct arena *arena, const struct failure *failure);
 

@@ -5,20 +5,22 @@
 
 #include "query.pb-c.h"
 #include "tabletmanagerdata.pb-c.h"
+#include "varint.h"
 
 #define MIB (1024 * 1024)
 #define NUMBER_COST 32 /* bytes for a member of a repeated field: pointer or number, and its decoded form */
 
 /*
- * The widest honest answer is GetSchemaMigrations: a row has up to 12 sub-messages and unpacks
- * into about 4 kB, so 64 MiB hold some 16,000 rows: 16 for each of 1024 shards. tree_bytes is the
- * bound that matters; the number of messages only ends a hostile scan sooner.
+ * The widest honest answer is GetSchemaMigrations: 16 MiB hold some 33,000 rows of a running ALTER, which
+ * take some 300 bytes each and their texts. tree_bytes is the bound that matters; the number of messages
+ * and of rows only ends a hostile answer sooner.
  */
 const struct scan_limits scan_limits_default = {
     .total_bytes = 16 * MIB,
     .text_bytes = 64 * 1024,
     .long_text_bytes = 1 * MIB,
     .messages = 256 * 1024,
+    .rows = 64 * 1024,
     .depth = 8,
     .tree_bytes = 64 * MIB,
 };
@@ -29,13 +31,6 @@ static const struct {
 } long_fields[] = {
     {&tabletmanagerdata__table_definition__descriptor, 2}, /* schema */
     {&query__row__descriptor, 2},			   /* values */
-};
-
-enum wire_type { /* 3 and 4 are groups, which are refused */
-		 WIRE_VARINT = 0,
-		 WIRE_64BIT = 1,
-		 WIRE_LENGTH = 2,
-		 WIRE_32BIT = 5
 };
 
 static const enum wire_type wire_types[] = {
@@ -73,25 +68,6 @@ static int refuse(const struct scan *scan, const struct window *window, const Pr
 			 field ? field->name : "", why);
 }
 
-/* Return: false, where the varint is cut off, or has more than @max bytes or 64 bits. */
-static bool varint_read(struct window *window, size_t max, uint64_t *ret)
-{
-	uint64_t value = 0;
-
-	for (size_t i = 0; i < max && window->at < window->end; i++) {
-		uint8_t byte = *window->at++;
-
-		if (i == 9 && byte > 1)
-			return false;
-		value |= (uint64_t)(byte & 0x7f) << (7 * i);
-		if (byte < 0x80) {
-			*ret = value;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* How many bytes the UTF-8 letter at @text takes; 0: it is none. NUL counts as none. */
 static size_t utf8_letter(const uint8_t *text, size_t length)
 {
@@ -119,10 +95,24 @@ static size_t utf8_letter(const uint8_t *text, size_t length)
 	return 0;
 }
 
+/* Return: 8, the next eight bytes are ASCII without a NUL; 0, one is not, or fewer are left. */
+static size_t ascii_letters(const uint8_t *text, size_t length)
+{
+	uint64_t word;
+
+	if (length < sizeof(word))
+		return 0;
+	memcpy(&word, text, sizeof(word));
+	return ((word - UINT64_C(0x0101010101010101)) | word) & UINT64_C(0x8080808080808080) ? 0
+											       : sizeof(word);
+}
+
 bool scan_text_is_clean(const uint8_t *text, size_t length)
 {
 	for (size_t i = 0, size; i < length; i += size) {
-		size = utf8_letter(text + i, length - i);
+		size = ascii_letters(text + i, length - i);
+		if (!size)
+			size = utf8_letter(text + i, length - i);
 		if (!size)
 			return false;
 	}
@@ -167,7 +157,7 @@ static int scan_packed(struct scan *scan, const struct window *window, const Pro
 
 	if (wire_type == WIRE_VARINT) {
 		for (uint64_t value; packed.at < packed.end; count++)
-			if (!varint_read(&packed, 10, &value))
+			if (!varint_read(&packed.at, packed.end, 10, &value))
 				return refuse(scan, &packed, field,
 					      "a number that does not end or has more than 64 bits");
 	} else {
@@ -224,13 +214,13 @@ static int scan_value(struct scan *scan, struct window *window, const ProtobufCF
 	int r = 0;
 
 	if (wire_type == WIRE_VARINT) {
-		if (!varint_read(window, 10, &value))
+		if (!varint_read(&window->at, window->end, 10, &value))
 			return refuse(scan, window, field,
 				      "a number that does not end or has more than 64 bits");
 		return 0;
 	}
 	if (wire_type == WIRE_LENGTH) { /* protobuf-c reads lengths of up to 5 bytes */
-		if (!varint_read(window, 5, &value) || value > INT_MAX)
+		if (!varint_read(&window->at, window->end, 5, &value) || value > INT_MAX)
 			return refuse(scan, window, field, "a length that does not end or is too large");
 		size = (size_t)value;
 	} else {
@@ -252,7 +242,7 @@ static int scan_field(struct scan *scan, struct window *window, uint64_t *seen)
 	enum wire_type wire_type;
 	uint64_t tag, bit;
 
-	if (!varint_read(window, 5, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
+	if (!varint_read(&window->at, window->end, 5, &tag) || tag > UINT32_MAX || tag >> 3 == 0)
 		return refuse(scan, &tag_at, NULL, "no field number");
 	wire_type = (enum wire_type)(tag & 7);
 	field = protobuf_c_message_descriptor_get_field(window->type, (unsigned)(tag >> 3));

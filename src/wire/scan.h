@@ -22,8 +22,9 @@ struct scan_limits {
 	size_t text_bytes;	/* of one string or bytes field */
 	size_t long_text_bytes; /* of the fields listed in scan.c: CREATE statements, rows */
 	size_t messages;	/* sub-messages in all */
+	size_t rows;		/* of GetSchemaMigrations (rows.h) */
 	size_t depth;		/* 1: no sub-message */
-	size_t tree_bytes;	/* what unpacking allocates, at most */
+	size_t tree_bytes;	/* what decoding allocates, at most */
 };
 
 extern const struct scan_limits scan_limits_default;

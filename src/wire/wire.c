@@ -5,30 +5,38 @@
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
+#include <grpc/slice.h>
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
-#include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/queue.h>
 
-#include "address.h"
 #include "codec.h"
-#include "credentials.h"
 #include "failure.h"
+#include "peer.h"
 #include "vtddl/clock.h"
 
 #define WATCHDOG_MS 2000
-#define KEEPALIVE_TIME_MS 30000
-#define KEEPALIVE_TIMEOUT_MS 10000
 #define METADATA_MAX (1024 * 1024) /* error texts of vtctld travel as metadata */
 #define LAST_FAILURE_MAX 512
+
+/* The way to one vtctld. A call keeps the one it began on, also where its server has got another since. */
+struct channel {
+	struct peer peer;
+	struct scan_limits limits;
+	grpc_channel *channel;
+	grpc_slice username, password;	     /* empty: none */
+	size_t users;			     /* the server that it belongs to, and calls under way */
+	char last_failure[LAST_FAILURE_MAX]; /* of connecting; "" after a success */
+};
 
 /* A call from wire_start() until the library has ended it. */
 struct call {
 	LIST_ENTRY(call) link;
 	uint64_t tag;
 	enum vtctld_method method;
+	struct channel *channel;
 	struct arena *arena; /* NULL: the watchdog has answered, the arena is the caller's again */
 	int64_t deadline_ms;
 	int64_t timeout_ms;
@@ -46,72 +54,45 @@ struct early_reply {
 };
 
 struct wire {
-	struct wire_config config; /* texts are in @arena */
-	struct arena arena;
-	struct credentials credentials;
-	struct scan_limits limits;
-	grpc_channel *channel;
-	grpc_completion_queue *queue;
-	grpc_call *wake_call; /* never started: an empty batch on it is an event on the queue */
+	struct channel **servers; /* by number */
+	unsigned server_count;
+	grpc_completion_queue *queue; /* of the calls of all servers */
+	grpc_channel *wake_channel;   /* leads nowhere */
+	grpc_call *wake_call;	      /* never started: an empty batch on it is an event on the queue */
 	atomic_bool wake_asked;
 	LIST_HEAD(, call) calls;
 	STAILQ_HEAD(, early_reply) early;
 	int64_t watchdog_ms;
-	char last_failure[LAST_FAILURE_MAX]; /* of connecting; "" after a success */
 };
 
-/* ---- Opening ---- */
+/* ---- Channels ---- */
 
-static void config_copy(struct wire *wire, const struct wire_config *config)
+static grpc_channel_credentials *channel_credentials(const struct peer *peer)
 {
-	const char **texts[] = {
-	    &wire->config.server,
-	    &wire->config.grpc_ca,
-	    &wire->config.grpc_cert,
-	    &wire->config.grpc_key,
-	    &wire->config.grpc_crl,
-	    &wire->config.grpc_server_name,
-	    &wire->config.auth_static_client_creds,
-	};
+	grpc_ssl_pem_key_cert_pair pair = {peer->credentials.key, peer->credentials.cert};
 
-	wire->config = *config;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		*texts[i] = arena_strdup(&wire->arena, *texts[i]);
-	if (!wire->config.keepalive_time_ms)
-		wire->config.keepalive_time_ms = KEEPALIVE_TIME_MS;
-	if (!wire->config.keepalive_timeout_ms)
-		wire->config.keepalive_timeout_ms = KEEPALIVE_TIMEOUT_MS;
-	if (!wire->config.max_message_size)
-		wire->config.max_message_size = scan_limits_default.total_bytes;
-}
-
-static int config_check(const struct wire_config *config, struct error *reterr)
-{
-	if (config->keepalive_time_ms < 0 || config->keepalive_time_ms > INT_MAX ||
-	    config->keepalive_timeout_ms < 0 || config->keepalive_timeout_ms > INT_MAX)
-		return error_set(reterr, ERROR_CONFIG, "the keepalive times must lie between 0 and %d ms",
-				 INT_MAX);
-	if (config->max_message_size > 1024 * 1024 * 1024)
-		return error_set(reterr, ERROR_CONFIG,
-				 "--grpc-max-message-size is %zu, more than 1 GiB is not allowed",
-				 config->max_message_size);
-	return 0;
-}
-
-/* gRPC would print to standard error what a reply's text says anyway. */
-static void log_nothing(gpr_log_func_args *args)
-{
-	(void)args;
-}
-
-static grpc_channel_credentials *channel_credentials(const struct wire *wire)
-{
-	grpc_ssl_pem_key_cert_pair pair = {wire->credentials.key, wire->credentials.cert};
-
-	if (!credentials_use_tls(&wire->config))
+	if (!credentials_use_tls(&peer->config))
 		return grpc_insecure_credentials_create();
-	return grpc_ssl_credentials_create(wire->credentials.ca, wire->credentials.cert ? &pair : NULL, NULL,
+	return grpc_ssl_credentials_create(peer->credentials.ca, peer->credentials.cert ? &pair : NULL, NULL,
 					   NULL);
+}
+
+static void secret_free(void *text)
+{
+	explicit_bzero(text, strlen(text));
+	free(text);
+}
+
+/* A copy that is wiped when the last has let it go: the library may hold it longer than the call lasts. */
+static grpc_slice secret_slice(const char *text)
+{
+	char *copy = text ? strdup(text) : NULL;
+
+	if (!text)
+		return grpc_empty_slice();
+	if (!copy)
+		abort();
+	return grpc_slice_new_with_user_data(copy, strlen(copy), secret_free, copy);
 }
 
 static grpc_arg number_arg(const char *key, size_t value)
@@ -119,9 +100,9 @@ static grpc_arg number_arg(const char *key, size_t value)
 	return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = (char *)key, .value.integer = (int)value};
 }
 
-static void channel_open(struct wire *wire, const char *target)
+static grpc_channel *channel_create(const struct peer *peer)
 {
-	const struct wire_config *config = &wire->config;
+	const struct wire_config *config = &peer->config;
 	grpc_arg args[] = {
 	    number_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, config->max_message_size),
 	    number_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, config->max_message_size),
@@ -146,40 +127,88 @@ static void channel_open(struct wire *wire, const char *target)
 	};
 	size_t count = sizeof(args) / sizeof(args[0]) - !config->grpc_server_name;
 	grpc_channel_args all = {.num_args = count, .args = args};
-	grpc_channel_credentials *credentials = channel_credentials(wire);
+	grpc_channel_credentials *credentials = channel_credentials(peer);
+	grpc_channel *channel = grpc_channel_create(peer->target, credentials, &all);
 
-	wire->channel = grpc_channel_create(target, credentials, &all);
 	grpc_channel_credentials_release(credentials);
+	return channel;
 }
 
-static grpc_call *call_create(struct wire *wire, const char *path, gpr_timespec deadline)
+/* Takes what is in @peer over. */
+static struct channel *channel_open(const struct peer *peer)
+{
+	struct channel *channel = calloc(1, sizeof(*channel));
+
+	if (!channel)
+		abort();
+	channel->peer = *peer;
+	channel->limits = scan_limits_default;
+	channel->limits.total_bytes = peer->config.max_message_size;
+	channel->channel = channel_create(peer);
+	channel->username = secret_slice(peer->credentials.username);
+	channel->password = secret_slice(peer->credentials.password);
+	channel->users = 1;
+	return channel;
+}
+
+static void channel_unuse(struct channel *channel)
+{
+	if (--channel->users)
+		return;
+	grpc_channel_destroy(channel->channel);
+	grpc_slice_unref(channel->username);
+	grpc_slice_unref(channel->password);
+	peer_wipe(&channel->peer);
+	free(channel);
+}
+
+static bool is_connected(const struct channel *channel)
+{
+	return grpc_channel_check_connectivity_state(channel->channel, 0) == GRPC_CHANNEL_READY;
+}
+
+static void begin_to_connect(struct channel *channel)
+{
+	grpc_channel_check_connectivity_state(channel->channel, 1);
+}
+
+/* ---- Opening ---- */
+
+/* gRPC would print to standard error what a reply's text says anyway. */
+static void log_nothing(gpr_log_func_args *args)
+{
+	(void)args;
+}
+
+static grpc_call *call_create(struct wire *wire, grpc_channel *to, const char *path, gpr_timespec deadline)
 {
 	grpc_slice method = grpc_slice_from_copied_string(path);
-	grpc_call *call = grpc_channel_create_call(wire->channel, NULL, GRPC_PROPAGATE_DEFAULTS, wire->queue,
-						   method, NULL, deadline, NULL);
+	grpc_call *call = grpc_channel_create_call(to, NULL, GRPC_PROPAGATE_DEFAULTS, wire->queue, method,
+						   NULL, deadline, NULL);
 
 	grpc_slice_unref(method);
 	return call;
 }
 
+static unsigned server_add(struct wire *wire, const struct peer *peer)
+{
+	wire->servers = reallocarray(wire->servers, wire->server_count + 1, sizeof(wire->servers[0]));
+	if (!wire->servers)
+		abort();
+	wire->servers[wire->server_count] = channel_open(peer);
+	return wire->server_count++;
+}
+
 int wire_open(const struct wire_config *config, struct wire **ret, struct error *reterr)
 {
-	struct address address;
 	struct wire *wire;
+	struct peer peer;
 
-	if (address_parse(config->server, &address, reterr) < 0 || config_check(config, reterr) < 0)
+	if (peer_load(config, &peer, reterr) < 0)
 		return -1;
 	wire = calloc(1, sizeof(*wire));
 	if (!wire)
 		abort();
-	config_copy(wire, config);
-	if (credentials_load(&wire->config, address.is_loopback, &wire->credentials, reterr) < 0) {
-		arena_release(&wire->arena);
-		free(wire);
-		return -1;
-	}
-	wire->limits = scan_limits_default;
-	wire->limits.total_bytes = wire->config.max_message_size;
 	wire->watchdog_ms = WATCHDOG_MS;
 	LIST_INIT(&wire->calls);
 	STAILQ_INIT(&wire->early);
@@ -187,9 +216,36 @@ int wire_open(const struct wire_config *config, struct wire **ret, struct error 
 		gpr_set_log_function(log_nothing);
 	grpc_init();
 	wire->queue = grpc_completion_queue_create_for_next(NULL);
-	channel_open(wire, address.target);
-	wire->wake_call = call_create(wire, "/wake", gpr_inf_future(GPR_CLOCK_MONOTONIC));
+	wire->wake_channel = grpc_lame_client_channel_create(NULL, GRPC_STATUS_UNAVAILABLE, "only to wake");
+	wire->wake_call =
+	    call_create(wire, wire->wake_channel, "/wake", gpr_inf_future(GPR_CLOCK_MONOTONIC));
+	server_add(wire, &peer);
 	*ret = wire;
+	return 0;
+}
+
+int wire_add(struct wire *wire, const struct wire_config *config, unsigned *ret_server, struct error *reterr)
+{
+	struct peer peer;
+
+	if (peer_load(config, &peer, reterr) < 0)
+		return -1;
+	*ret_server = server_add(wire, &peer);
+	return 0;
+}
+
+int wire_replace(struct wire *wire, unsigned server, const struct wire_config *config, struct error *reterr)
+{
+	struct channel *old;
+	struct peer peer;
+
+	assert(server < wire->server_count);
+	if (peer_load(config, &peer, reterr) < 0)
+		return -1;
+	old = wire->servers[server];
+	wire->servers[server] = channel_open(&peer);
+	begin_to_connect(wire->servers[server]); /* an effect is not sent before that */
+	channel_unuse(old);
 	return 0;
 }
 
@@ -212,27 +268,19 @@ static void reply_early(struct wire *wire, const struct vtctld_request *request,
 	STAILQ_INSERT_TAIL(&wire->early, early, link);
 }
 
-static bool is_connected(const struct wire *wire)
+static size_t call_metadata(const struct channel *channel, grpc_metadata metadata[2])
 {
-	return grpc_channel_check_connectivity_state(wire->channel, 0) == GRPC_CHANNEL_READY;
-}
-
-/* The password stays in our memory, which is wiped; gRPC is lent it. */
-static size_t call_metadata(const struct wire *wire, grpc_metadata metadata[2])
-{
-	const struct credentials *credentials = &wire->credentials;
-
-	if (!credentials->username)
+	if (GRPC_SLICE_IS_EMPTY(channel->username))
 		return 0;
 	memset(metadata, 0, 2 * sizeof(*metadata));
 	metadata[0].key = grpc_slice_from_static_string("username");
-	metadata[0].value = grpc_slice_from_static_string(credentials->username);
+	metadata[0].value = channel->username;
 	metadata[1].key = grpc_slice_from_static_string("password");
-	metadata[1].value = grpc_slice_from_static_string(credentials->password);
+	metadata[1].value = channel->password;
 	return 2;
 }
 
-static void call_send(struct wire *wire, struct call *call, const struct vtctld_request *request)
+static void call_send(struct call *call, const struct vtctld_request *request)
 {
 	size_t length;
 	uint8_t *bytes = codec_request(request, &length);
@@ -254,7 +302,7 @@ static void call_send(struct wire *wire, struct call *call, const struct vtctld_
 	};
 	grpc_call_error error;
 
-	ops[0].data.send_initial_metadata.count = call_metadata(wire, metadata);
+	ops[0].data.send_initial_metadata.count = call_metadata(call->channel, metadata);
 	ops[0].data.send_initial_metadata.metadata = metadata;
 	ops[0].flags = GRPC_INITIAL_METADATA_WAIT_FOR_READY_EXPLICITLY_SET;
 	error = grpc_call_start_batch(call->call, ops, sizeof(ops) / sizeof(ops[0]), call, NULL);
@@ -264,24 +312,33 @@ static void call_send(struct wire *wire, struct call *call, const struct vtctld_
 	free(bytes);
 }
 
+static void reply_not_connected(struct wire *wire, struct channel *channel,
+				const struct vtctld_request *request, struct arena *arena)
+{
+	begin_to_connect(channel);
+	reply_early(wire, request, GRPC_STATUS_UNAVAILABLE,
+		    arena_printf(arena, "%s was not sent: there is no connection to %s%s%s",
+				 vtctld_method_name(request->method), channel->peer.config.server,
+				 *channel->last_failure ? "; the last attempt: " : " yet",
+				 channel->last_failure));
+}
+
 void wire_start(struct wire *wire, const struct vtctld_request *request, struct arena *arena)
 {
 	gpr_timespec deadline = gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
 					     gpr_time_from_millis(request->timeout_ms, GPR_TIMESPAN));
 	char path[CODEC_PATH_SIZE];
+	struct channel *channel;
 	struct call *call;
 
+	assert(request->server < wire->server_count);
+	channel = wire->servers[request->server];
 	if (request->timeout_ms <= 0) {
 		reply_early(wire, request, GRPC_STATUS_DEADLINE_EXCEEDED, "no time was left for the call");
 		return;
 	}
-	if (vtctld_method_is_effect(request->method) && !is_connected(wire)) {
-		grpc_channel_check_connectivity_state(wire->channel, 1);
-		reply_early(wire, request, GRPC_STATUS_UNAVAILABLE,
-			    arena_printf(arena, "%s was not sent: there is no connection to %s%s%s",
-					 vtctld_method_name(request->method), wire->config.server,
-					 *wire->last_failure ? "; the last attempt: " : " yet",
-					 wire->last_failure));
+	if (vtctld_method_is_effect(request->method) && !is_connected(channel)) {
+		reply_not_connected(wire, channel, request, arena);
 		return;
 	}
 	call = calloc(1, sizeof(*call));
@@ -289,6 +346,8 @@ void wire_start(struct wire *wire, const struct vtctld_request *request, struct 
 		abort();
 	call->tag = request->tag;
 	call->method = request->method;
+	call->channel = channel;
+	channel->users++;
 	call->arena = arena;
 	call->timeout_ms = request->timeout_ms;
 	call->deadline_ms = clock_monotonic_ms() + request->timeout_ms;
@@ -296,9 +355,9 @@ void wire_start(struct wire *wire, const struct vtctld_request *request, struct 
 	grpc_metadata_array_init(&call->trailing);
 	call->details = grpc_empty_slice();
 	codec_path(request->method, path);
-	call->call = call_create(wire, path, deadline);
+	call->call = call_create(wire, channel->channel, path, deadline);
 	LIST_INSERT_HEAD(&wire->calls, call, link);
-	call_send(wire, call, request);
+	call_send(call, request);
 }
 
 /* ---- Ending ---- */
@@ -311,35 +370,21 @@ static void call_free(struct call *call)
 	grpc_byte_buffer_destroy(call->answer);
 	grpc_slice_unref(call->details);
 	grpc_call_unref(call->call);
+	channel_unuse(call->channel);
 	free(call);
 }
 
-/* These say that vtctld's handler was not run, or refused before it did anything. */
-static enum vtctld_outcome outcome_of(grpc_status_code status)
+static void reply_failure(const struct call *call, struct vtctld_reply *ret)
 {
-	switch (status) {
-	case GRPC_STATUS_OK:
-		return VTCTLD_DONE;
-	case GRPC_STATUS_INVALID_ARGUMENT:
-	case GRPC_STATUS_PERMISSION_DENIED:
-	case GRPC_STATUS_UNIMPLEMENTED:
-	case GRPC_STATUS_UNAUTHENTICATED:
-		return VTCTLD_REFUSED;
-	default:
-		return VTCTLD_UNKNOWN;
-	}
-}
-
-static void reply_failure(struct wire *wire, const struct call *call, struct vtctld_reply *ret)
-{
+	struct channel *channel = call->channel;
 	struct failure failure = {
-	    .config = &wire->config,
-	    .credentials = &wire->credentials,
+	    .config = &channel->peer.config,
+	    .credentials = &channel->peer.credentials,
 	    .method = call->method,
 	    .code = (int)call->status,
 	    .details = (const char *)GRPC_SLICE_START_PTR(call->details),
 	    .details_length = GRPC_SLICE_LENGTH(call->details),
-	    .is_connected = is_connected(wire),
+	    .is_connected = is_connected(channel),
 	    .timeout_ms = call->timeout_ms,
 	    .now_s = clock_wall_ms() / 1000,
 	};
@@ -351,7 +396,7 @@ static void reply_failure(struct wire *wire, const struct call *call, struct vtc
 		ret->code = GRPC_STATUS_UNAUTHENTICATED;
 	}
 	if (!failure.is_connected)
-		snprintf(wire->last_failure, sizeof(wire->last_failure), "%s", ret->text);
+		snprintf(channel->last_failure, sizeof(channel->last_failure), "%s", ret->text);
 }
 
 static void reply_unreadable(const struct call *call, const char *why, struct vtctld_reply *ret)
@@ -365,7 +410,7 @@ static void reply_unreadable(const struct call *call, const char *why, struct vt
 		ret->text = "the answer needs more memory than is allowed";
 }
 
-static void reply_decode(struct wire *wire, const struct call *call, struct vtctld_reply *ret)
+static void reply_decode(const struct call *call, struct vtctld_reply *ret)
 {
 	struct error error = {0};
 	grpc_byte_buffer_reader reader;
@@ -382,27 +427,27 @@ static void reply_decode(struct wire *wire, const struct call *call, struct vtct
 	}
 	bytes = grpc_byte_buffer_reader_readall(&reader);
 	grpc_byte_buffer_reader_destroy(&reader);
-	if (codec_reply(call->arena, &wire->limits, GRPC_SLICE_START_PTR(bytes), GRPC_SLICE_LENGTH(bytes),
-			ret, &error) < 0)
+	if (codec_reply(call->arena, &call->channel->limits, GRPC_SLICE_START_PTR(bytes),
+			GRPC_SLICE_LENGTH(bytes), ret, &error) < 0)
 		reply_unreadable(call, error.text, ret);
 	grpc_slice_unref(bytes);
 }
 
-static void reply_fill(struct wire *wire, const struct call *call, struct vtctld_reply *ret)
+static void reply_fill(const struct call *call, struct vtctld_reply *ret)
 {
 	*ret = (struct vtctld_reply){
 	    .tag = call->tag,
 	    .method = call->method,
-	    .outcome = outcome_of(call->status),
+	    .outcome = failure_outcome((int)call->status),
 	    .code = (int)call->status,
 	    .text = "",
 	};
 	if (ret->outcome != VTCTLD_DONE) {
-		reply_failure(wire, call, ret);
+		reply_failure(call, ret);
 		return;
 	}
-	wire->last_failure[0] = 0;
-	reply_decode(wire, call, ret);
+	call->channel->last_failure[0] = 0;
+	reply_decode(call, ret);
 }
 
 /* ---- Waiting ---- */
@@ -435,7 +480,8 @@ static bool take_overdue(struct wire *wire, int64_t now_ms, struct vtctld_reply 
 		    .code = GRPC_STATUS_DEADLINE_EXCEEDED,
 		    .text =
 			arena_printf(call->arena, "no answer to %s from %s, and its deadline did not end it",
-				     vtctld_method_name(call->method), wire->config.server),
+				     vtctld_method_name(call->method),
+					 call->channel->peer.config.server),
 		};
 		if (!ret->text)
 			ret->text = "no answer";
@@ -487,7 +533,7 @@ bool wire_next(struct wire *wire, int64_t until_ms, struct vtctld_reply *ret)
 		call = event.tag;
 		was_answered = !call->arena;
 		if (!was_answered)
-			reply_fill(wire, call, ret);
+			reply_fill(call, ret);
 		call_free(call);
 		if (!was_answered)
 			return true;
@@ -524,11 +570,12 @@ struct wire *wire_close(struct wire *wire)
 		   .type != GRPC_QUEUE_SHUTDOWN)
 		if (event.tag)
 			call_free(event.tag);
-	grpc_channel_destroy(wire->channel);
+	for (unsigned i = 0; i < wire->server_count; i++)
+		channel_unuse(wire->servers[i]);
+	grpc_channel_destroy(wire->wake_channel);
 	grpc_completion_queue_destroy(wire->queue);
 	grpc_shutdown();
-	credentials_wipe(&wire->credentials);
-	arena_release(&wire->arena);
+	free(wire->servers);
 	free(wire);
 	return NULL;
 }

@@ -50,7 +50,20 @@ def rules_page():
     return output("rules", "--format", "markdown")
 
 
-PAGES = {"docs/cli.md": cli_page, "docs/exit-codes.md": exit_codes_page, "docs/rules.md": rules_page}
+def metrics_page():
+    lines = output("help", "metrics").splitlines()
+    starts = [lines[0].index(word) for word in ("METRIC", "TYPE", "LABELS", "MEANING")]
+    rows = [[line[a:b].strip() for a, b in zip(starts, [*starts[1:], None])] for line in lines[1:]]
+    table = "\n".join(f"| `{name}` | {kind} | {labels if labels != '-' else ''} | {meaning} |"
+                      for name, kind, labels, meaning in rows)
+    return ("# Metrics\n\nWhat `vtddl serve` answers under `/metrics`, in the text format of Prometheus; the same "
+            "table as `vtddl help metrics`.\nNo label names a change but those of `vtddl_change_info`. "
+            "`packaging/vtddl-alerts.yml` has rules for alerts.\n\n"
+            "| metric | type | labels | meaning |\n|---|---|---|---|\n" + table + "\n")
+
+
+PAGES = {"docs/cli.md": cli_page, "docs/exit-codes.md": exit_codes_page, "docs/rules.md": rules_page,
+         "docs/metrics.md": metrics_page}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():

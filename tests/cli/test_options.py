@@ -22,7 +22,7 @@ def conf(tmp_path):
 
 def test_the_default_says_that_it_is_one(vtddl):
     assert setting(vtddl.run("config", "show", "--json"), "server") == {
-        "name": "server", "value": "localhost:15999", "source": "default", "reloadable": False}
+        "name": "server", "value": "localhost:15999", "source": "default", "reloadable": True}
 
 
 def test_a_flag_wins_over_the_environment_and_that_over_the_file(vtddl, conf):
@@ -138,7 +138,82 @@ def test_a_good_value_is_taken(vtddl, words):
 
 def test_secrets_are_never_settings(vtddl):
     names = [s["name"] for s in json.loads(vtddl.run("config", "show", "--json").stdout)["settings"]]
-    assert [n for n in names if "password" in n or "secret" in n] == ["vtgate-password-file"]
+    assert sorted(n for n in names if "password" in n or "secret" in n) == ["store-password-file",
+                                                                            "vtgate-password-file"]
+
+
+@pytest.mark.parametrize("url", [
+    "mysql://vtddl:hunter2@db/vtddl", "mysql://:hunter2@db/vtddl", "mysql://vtddl:hunter2@db", "mysql://a:hunter2@b@db/x",
+])
+def test_a_store_url_with_a_password_is_refused_and_not_repeated(vtddl, url):
+    for words, env, code in (["--store", url], {}, 64), ([], {"VTDDL_STORE": url}, 78):
+        got = vtddl.run("config", "show", *words, env=env)
+        assert got.returncode == code and "--store-password-file" in got.stderr
+        assert "hunter2" not in got.stdout + got.stderr
+
+
+@pytest.mark.parametrize("url, good", [
+    ("mysql://vtddl@db/vtddl", True), ("mysql://vtddl@db:3306/vtddl", True), ("mysql://vtddl@[::1]:3306/vtddl", True),
+    ("mysql://db/vtddl", False), ("mysql://vtddl@db", False), ("mysql://vtddl@db/", False), ("mysql://vtddl@/x", False),
+    ("mysql://vtddl@db/a/b", False), ("mysql:vtddl@db/x", False), ("postgres://vtddl@db/x", False),
+])
+def test_the_form_of_a_mysql_url_is_checked(vtddl, url, good):
+    assert (vtddl.run("config", "show", "--store", url).returncode == 0) == good
+
+
+def servers(got):
+    assert got.returncode == 0, got.stderr
+    return {s["name"]: (s["value"], s["source"]) for s in json.loads(got.stdout)["settings"]
+            if s["name"].startswith("server")}
+
+
+def test_servers_of_single_keyspaces_are_settings_of_their_own(vtddl, conf):
+    path = conf("server = all:1\nserver.commerce = one:2\nserver.eu_* = eu:3\n")
+    words = ["config", "show", "--json", "--config", path]
+    expected = {"server": ("all:1", f"{path}:1"), "server.commerce": ("one:2", f"{path}:2"),
+                "server.eu_*": ("eu:3", f"{path}:3")}
+    assert servers(vtddl.run(*words)) == expected
+    got = servers(vtddl.run(*words, "--server", "commerce=flag:4"))
+    assert got == expected | {"server.commerce": ("flag:4", "--server")}
+    got = servers(vtddl.run(*words, "--server", "commerce=flag:4", "--server", "flag:5"))
+    assert got == {"server": ("flag:5", "--server"), "server.commerce": ("flag:4", "--server")}
+
+
+@pytest.mark.parametrize("words", [
+    ["--server", "=a:1"], ["--server", "a b=a:1"], ["--server", "a*b=a:1"], ["--server", "a=b"], ["--server", "a="],
+    ["--server", "x" * 65 + "=a:1"], ["--server", "a=a:1", "--server", "a=b:1"], ["--server", "a:1", "--server", "b:1"],
+    ["--http", "15960"], ["--http", ":15960"], ["--http", "a:70000"], ["--http", ""],
+])
+def test_a_bad_server_or_address_is_a_usage_error(vtddl, words):
+    got = vtddl.run("config", "show", *words)
+    assert (got.returncode, got.stdout) == (64, "")
+    assert got.stderr.startswith("vtddl: ") and got.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("text, says", [
+    ("server.a = b:1\nserver.a = b:2\n", ":2 gives a server of a twice"),
+    ("server. = b:1\n", ":1 must name a keyspace"),
+    ("server.a = b\n", ":1 must be of the form host:port"),
+])
+def test_a_bad_server_in_a_file_is_refused_with_its_line(vtddl, conf, text, says):
+    got = vtddl.run("config", "show", "--config", conf(text))
+    assert (got.returncode, got.stdout) == (78, "")
+    assert says in got.stderr
+
+
+@pytest.mark.parametrize("keyspace, port", [
+    ("commerce", 2), ("eu_west", 4), ("eu_", 3), ("eu_west_2", 3), ("other", 1), ("commerc", 1), ("commerce2", 1),
+])
+def test_the_longest_match_decides_which_vtctld_is_asked(vtddl, conf, keyspace, port):
+    path = conf("server = 127.0.0.1:1\nserver.commerce = 127.0.0.1:2\nserver.eu_* = 127.0.0.1:3\n"
+                "server.eu_west = 127.0.0.1:4\n")
+    got = vtddl.run("show", keyspace, "--config", path, "--read-timeout", "1s")
+    assert f"127.0.0.1:{port}" in got.stderr, got.stderr
+    # a plain flag is for every keyspace, a keyed one for its own alone
+    got = vtddl.run("show", keyspace, "--config", path, "--read-timeout", "1s", "--server", "127.0.0.1:5")
+    assert "127.0.0.1:5" in got.stderr, got.stderr
+    got = vtddl.run("show", keyspace, "--config", path, "--read-timeout", "1s", "--server", "eu_*=127.0.0.1:6")
+    assert f"127.0.0.1:{6 if keyspace.startswith('eu_') else port}" in got.stderr, got.stderr
 
 
 @pytest.mark.parametrize("env, where", [

@@ -1,15 +1,23 @@
 #pragma once
 /*
  * store_backends: the backends that the contract is checked on, and a fresh store for each test.
- * The suite is in test_store.c (changes) and test_store_lease.c (lists, history, lease, opening);
- * both run every claim once for each row of `backends`; a new backend joins by a row.
+ * The suite is in test_store.c (changes), test_store_batch.c (several at once), test_store_lease.c (lists,
+ * history, lease, opening) and test_store_live.c (what there is to do); each runs every claim once for each
+ * row of `backends`; a new backend joins by a row.
  */
 #include "store_fixture.h"
+#include "store_model.h"
+#include "store_mysql_backend.h"
 
 struct backend {
 	const char *name;
+	bool (*is_there)(void); /* whether it can be tried here, else it is left out; NULL: always */
 	void (*url_new)(char *ret, size_t size, char **ret_place); /* of a store that does not exist */
 	void (*place_remove)(char *place);
+	int (*open)(const struct store_config *config, struct store **ret, struct error *reterr);
+	/* Makes the end of the lease be over; NULL: a lease has no end but that of its holder. */
+	void (*expire_lease)(const char *url, const char *scope);
+	const char *well; /* a word of store_check() where all is well */
 };
 
 static inline void sqlite_url_new(char *ret, size_t size, char **ret_place)
@@ -18,11 +26,50 @@ static inline void sqlite_url_new(char *ret, size_t size, char **ret_place)
 	snprintf(ret, size, "sqlite:%s/store.db", *ret_place);
 }
 
+static inline void model_url_new(char *ret, size_t size, char **ret_place)
+{
+	static unsigned count;
+
+	assert_true(asprintf(ret_place, "contract-%u", ++count) > 0);
+	snprintf(ret, size, "model:%s", *ret_place);
+}
+
+static inline void model_place_remove(char *place)
+{
+	store_model_free(store_model_find(place));
+	free(place);
+}
+
+static inline void model_expire_lease(const char *url, const char *scope)
+{
+	store_model_expire(store_model_of_url(url), scope);
+}
+
 static const struct backend backends[] = {
-	{ "sqlite", sqlite_url_new, fixture_folder_remove },
+	{ .name = "sqlite",
+	  .url_new = sqlite_url_new,
+	  .place_remove = fixture_folder_remove,
+	  .open = store_open,
+	  .well = "whole" },
+	/* What the simulator's controllers share (tests/sim): it must be what the real ones are. */
+	{ .name = "model",
+	  .url_new = model_url_new,
+	  .place_remove = model_place_remove,
+	  .open = store_model_open_url,
+	  .expire_lease = model_expire_lease,
+	  .well = "whole" },
+	MYSQL_BACKEND(mariadb),
+	MYSQL_BACKEND(mysql),
+	VTGATE_BACKEND(),
 };
 
 static const struct backend *backend;
+
+/** backend_open() - a second handle on a store, as another process would have it */
+static inline int backend_open(const char *url, bool read_only, struct store **ret, struct error *reterr)
+{
+	return backend->open(&(struct store_config){ .url = url, .read_only = read_only }, ret, reterr);
+}
 
 /* One store, a lease on SCOPE under `epoch`, and an arena, anew for each test. */
 static struct fixture {
@@ -40,8 +87,8 @@ static inline int setup(void **state)
 	(void)state;
 	backend->url_new(f.url, sizeof(f.url), &f.place);
 	arena_init(&f.arena, 0);
-	assert_ok(store_open(f.url, false, &f.store, err));
-	assert_ok(store_lease(f.store, SCOPE, "host:1:a", &f.epoch, f.holder, err));
+	assert_ok(backend_open(f.url, false, &f.store, err));
+	assert_ok(lease_at(f.store, SCOPE, "host:1:a", &f.epoch, f.holder, err));
 	return 0;
 }
 
@@ -52,6 +99,15 @@ static inline int teardown(void **state)
 	arena_release(&f.arena);
 	backend->place_remove(f.place);
 	return 0;
+}
+
+/** leader_dies() - the process of @store, which holds @scope, is gone; time passes, if that is needed */
+static inline struct store *leader_dies(struct store *store, const char *scope)
+{
+	store_close(store);
+	if (backend->expire_lease)
+		backend->expire_lease(f.url, scope);
+	return NULL;
 }
 
 static inline struct change new_change(unsigned number, const char *table, uint32_t generation)
@@ -126,6 +182,10 @@ static inline int run_tests_on_every_backend(const struct CMUnitTest *tests, siz
 
 	for (size_t i = 0; i < sizeof(backends) / sizeof(backends[0]); i++) {
 		backend = &backends[i];
+		if (backend->is_there && !backend->is_there()) {
+			print_message("%s: not there, left out\n", backend->name);
+			continue;
+		}
 		failed += _cmocka_run_group_tests(backend->name, tests, count, NULL, NULL);
 	}
 	return failed;

@@ -16,6 +16,26 @@
 #define CLUSTER "default"
 #define SCOPE "default/commerce"
 
+#define LEASE_MS 30000
+
+/** open_at() - store_open() of a store that needs no more than its URL */
+static inline int open_at(const char *url, bool read_only, struct store **ret, struct error *err)
+{
+	return store_open(&(struct store_config){ .url = url, .read_only = read_only }, ret, err);
+}
+
+/** lease_at() - store_lease() for LEASE_MS, of which only the epoch and the holder matter */
+static inline int lease_at(struct store *store, const char *scope, const char *owner, int64_t *ret_epoch,
+			   char ret_holder[ACTOR_MAX + 1], struct error *err)
+{
+	struct lease lease = { 0 };
+	int result = store_lease(store, scope, owner, LEASE_MS, &lease, err);
+
+	*ret_epoch = lease.epoch;
+	snprintf(ret_holder, ACTOR_MAX + 1, "%s", lease.holder);
+	return result;
+}
+
 /** fixture_change() - change number @number, in `submitting`, with two shards out of @shards */
 static inline struct change fixture_change(unsigned number, const char *table, uint32_t generation,
 					   struct change_shard shards[2])

@@ -28,9 +28,9 @@ static int setup(void **state)
 	arena_init(&arena, 0);
 	deaths = 0;
 	change = fixture_change(1, "corder", 1, shards);
-	assert_ok(store_open(url, false, &inner, err));
+	assert_ok(open_at(url, false, &inner, err));
 	assert_ok(store_fault_wrap(inner, &store));
-	assert_ok(store_lease(store, SCOPE, "host:1:a", &epoch, holder, err));
+	assert_ok(lease_at(store, SCOPE, "host:1:a", &epoch, holder, err));
 	change.epoch = epoch;
 	return 0;
 }
@@ -92,6 +92,32 @@ static void test_an_error_after_does_everything_and_tells_nothing(void **state)
 	assert_result(insert(err), STORE_CONFLICT);
 }
 
+static void test_a_batch_is_one_call(void **state)
+{
+	struct change other = fixture_change(2, "other", 1, shards), found;
+	struct store_write writes[] = { { .change = &change }, { .change = &other } };
+
+	(void)state;
+	other.epoch = epoch;
+	store_fault_arm(store, 1, STORE_FAULT_BEFORE, STORE_FAULT_ERROR, on_death, &deaths);
+	store_write(store, writes, 2);
+	assert_false(is_recorded());
+	store_fault_arm(store, 2, STORE_FAULT_AFTER, STORE_FAULT_ERROR, on_death, &deaths);
+	assert_false(is_recorded());
+	store_write(store, writes, 2);
+	assert_true(store_fault_fired(store));
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(writes[i].result, -1);
+		assert_non_null(strstr(writes[i].error.text, "on purpose"));
+		assert_int_equal(writes[i].change->revision, 0);
+	}
+	assert_true(is_recorded());
+	assert_ok(store_load(store, CLUSTER, other.uuid, &arena, &found, err));
+	store_write(store, writes, 2);
+	assert_int_equal(writes[0].result, STORE_CONFLICT);
+	assert_int_equal(writes[1].result, STORE_CONFLICT);
+}
+
 static void test_the_dead_are_silent_until_the_next_process(void **state)
 {
 	static const enum store_fault_when whens[] = { STORE_FAULT_BEFORE, STORE_FAULT_AFTER };
@@ -114,8 +140,8 @@ static void test_the_dead_are_silent_until_the_next_process(void **state)
 		assert_int_equal(is_recorded(), whens[i] == STORE_FAULT_AFTER);
 	}
 	/* The lease died too. */
-	assert_ok(store_open(url, false, &other, err));
-	assert_ok(store_lease(other, SCOPE, "host:2:b", &others, holder, err));
+	assert_ok(open_at(url, false, &other, err));
+	assert_ok(lease_at(other, SCOPE, "host:2:b", &others, holder, err));
 	assert_true(others > epoch);
 	store_close(other);
 }
@@ -126,10 +152,10 @@ static void test_a_release_can_be_the_last_call(void **state)
 
 	(void)state;
 	store_fault_arm(store, 1, STORE_FAULT_BEFORE, STORE_FAULT_DIE, on_death, &deaths);
-	store_release(store, SCOPE);
+	store_release(store, SCOPE, "host:1:a");
 	assert_int_equal(deaths, 1);
 	assert_ok(store_fault_restart(store, err));
-	assert_ok(store_lease(store, SCOPE, "host:1:a", &again, holder, err));
+	assert_ok(lease_at(store, SCOPE, "host:1:a", &again, holder, err));
 	assert_true(again > epoch);
 }
 
@@ -140,6 +166,7 @@ int main(void)
 		ROW(test_without_a_fault_nothing_is_in_the_way),
 		ROW(test_an_error_before_does_nothing_and_passes),
 		ROW(test_an_error_after_does_everything_and_tells_nothing),
+		ROW(test_a_batch_is_one_call),
 		ROW(test_the_dead_are_silent_until_the_next_process),
 		ROW(test_a_release_can_be_the_last_call),
 	};

@@ -132,23 +132,126 @@ static void test_a_lease_is_one_holders_and_its_epoch_grows(void **state)
 
 	(void)state;
 	assert_true(f.epoch >= 1);
-	assert_ok(store_open(f.url, false, &other, err));
-	assert_result(store_lease(other, SCOPE, "host:2:b", &epoch, f.holder, err), STORE_HELD);
+	assert_ok(backend_open(f.url, false, &other, err));
+	assert_result(lease_at(other, SCOPE, "host:2:b", &epoch, f.holder, err), STORE_HELD);
 	assert_string_equal(f.holder, "host:1:a");
-	assert_ok(store_lease(f.store, SCOPE, "host:1:a", &kept, f.holder, err));
+	assert_ok(lease_at(f.store, SCOPE, "host:1:a", &kept, f.holder, err));
 	assert_int_equal(kept, f.epoch);
-	assert_string_equal(f.holder, "");
-	store_release(f.store, SCOPE);
-	store_release(f.store, SCOPE);
-	store_release(f.store, "default/never-held");
-	assert_ok(store_lease(other, SCOPE, "host:2:b", &epoch, f.holder, err));
-	assert_string_equal(f.holder, "");
-	assert_true(epoch > f.epoch);
-	assert_result(store_lease(f.store, SCOPE, "host:1:a", &kept, f.holder, err), STORE_HELD);
+	assert_string_equal(f.holder, "host:1:a");
+	store_release(f.store, SCOPE, "host:1:a");
+	store_release(f.store, SCOPE, "host:1:a");
+	store_release(f.store, "default/never-held", "host:1:a");
+	assert_ok(lease_at(other, SCOPE, "host:2:b", &epoch, f.holder, err));
 	assert_string_equal(f.holder, "host:2:b");
-	store_close(other);
-	assert_ok(store_lease(f.store, SCOPE, "host:1:a", &kept, f.holder, err));
+	assert_true(epoch > f.epoch);
+	assert_result(lease_at(f.store, SCOPE, "host:1:a", &kept, f.holder, err), STORE_HELD);
+	assert_string_equal(f.holder, "host:2:b");
+	leader_dies(other, SCOPE);
+	assert_ok(lease_at(f.store, SCOPE, "host:1:a", &kept, f.holder, err));
 	assert_true(kept > epoch);
+}
+
+static void test_only_its_holder_releases_a_lease(void **state)
+{
+	struct store *other;
+	int64_t epoch = 0;
+
+	(void)state;
+	assert_ok(backend_open(f.url, false, &other, err));
+	store_release(other, SCOPE, "host:2:b");
+	store_release(f.store, SCOPE, "host:2:b");
+	store_release(f.store, "commerce", "host:1:a");
+	store_release(f.store, SCOPE, "");
+	assert_result(lease_at(other, SCOPE, "host:2:b", &epoch, f.holder, err), STORE_HELD);
+	/* Nor may another owner take it through our handle. */
+	assert_result(lease_at(f.store, SCOPE, "host:2:b", &epoch, f.holder, err), STORE_HELD);
+	assert_string_equal(f.holder, "host:1:a");
+	assert_ok(lease_at(f.store, SCOPE, "host:1:a", &epoch, f.holder, err));
+	assert_int_equal(epoch, f.epoch);
+	store_close(other);
+}
+
+static bool is_left(int64_t left_ms, int64_t min_ms, int64_t max_ms)
+{
+	return backend->expire_lease ? left_ms >= min_ms && left_ms <= max_ms : left_ms == LEASE_NO_END;
+}
+
+/* As the others see it. */
+static int64_t left_ms_now(void)
+{
+	struct lease lease = { 0 };
+	struct store *other;
+
+	assert_ok(backend_open(f.url, false, &other, err));
+	assert_result(store_lease(other, SCOPE, "host:2:b", LEASE_MS, &lease, err), STORE_HELD);
+	assert_string_equal(lease.holder, "host:1:a");
+	assert_int_equal(lease.epoch, f.epoch);
+	store_close(other);
+	return lease.left_ms;
+}
+
+/* Half a minute between two calls would be a broken machine, not a broken store. */
+static void test_a_lease_says_how_long_it_lasts(void **state)
+{
+	struct lease lease = { 0 };
+
+	(void)state;
+	assert_true(is_left(left_ms_now(), 1, LEASE_MS));
+	assert_ok(store_lease(f.store, SCOPE, "host:1:a", 10 * LEASE_MS, &lease, err));
+	assert_true(is_left(lease.left_ms, 9 * LEASE_MS, 10 * LEASE_MS));
+	assert_int_equal(lease.epoch, f.epoch);
+	assert_string_equal(lease.holder, "host:1:a");
+	assert_true(is_left(left_ms_now(), 9 * LEASE_MS, 10 * LEASE_MS));
+	/* Keeping it may shorten it. */
+	assert_ok(store_lease(f.store, SCOPE, "host:1:a", 2 * LEASE_MS, &lease, err));
+	assert_true(is_left(lease.left_ms, LEASE_MS, 2 * LEASE_MS));
+	assert_true(is_left(left_ms_now(), LEASE_MS, 2 * LEASE_MS));
+}
+
+static void test_a_write_makes_the_lease_last(void **state)
+{
+	struct change change = new_change(1, "corder", 1);
+	struct store_expect expect;
+
+	(void)state;
+	insert(&change);
+	expect = expect_of(&change);
+	expect.lease_ms = 10 * LEASE_MS;
+	assert_ok(store_update(f.store, &change, &expect, NULL, err));
+	assert_true(is_left(left_ms_now(), 9 * LEASE_MS, 10 * LEASE_MS));
+	/* At least so long: it never gets shorter by a write. */
+	expect = expect_of(&change);
+	expect.lease_ms = 1;
+	assert_ok(store_update(f.store, &change, &expect, NULL, err));
+	assert_true(is_left(left_ms_now(), 8 * LEASE_MS, 10 * LEASE_MS));
+	/* A write that is refused leaves it alone. */
+	expect = expect_of(&change);
+	expect.revision--;
+	expect.lease_ms = 100 * LEASE_MS;
+	assert_result(store_update(f.store, &change, &expect, NULL, err), STORE_CONFLICT);
+	assert_true(is_left(left_ms_now(), 8 * LEASE_MS, 10 * LEASE_MS));
+}
+
+static void test_a_lease_that_ended_is_its_holders_until_another_takes_it(void **state)
+{
+	struct store *other;
+	int64_t epoch = 0, kept = 0;
+
+	(void)state;
+	if (!backend->expire_lease)
+		return;
+	backend->expire_lease(f.url, SCOPE);
+	assert_ok(lease_at(f.store, SCOPE, "host:1:a", &kept, f.holder, err));
+	assert_int_equal(kept, f.epoch);
+	backend->expire_lease(f.url, SCOPE);
+	assert_ok(backend_open(f.url, false, &other, err));
+	assert_ok(lease_at(other, SCOPE, "host:2:b", &epoch, f.holder, err));
+	assert_true(epoch > f.epoch);
+	assert_result(lease_at(f.store, SCOPE, "host:1:a", &kept, f.holder, err), STORE_HELD);
+	backend->expire_lease(f.url, SCOPE);
+	assert_ok(lease_at(f.store, SCOPE, "host:1:a", &kept, f.holder, err));
+	assert_true(kept > epoch);
+	store_close(other);
 }
 
 static void test_leases_of_two_keyspaces_are_two(void **state)
@@ -157,16 +260,14 @@ static void test_leases_of_two_keyspaces_are_two(void **state)
 	int64_t epoch = 0, second = 0;
 
 	(void)state;
-	assert_ok(store_open(f.url, false, &other, err));
-	assert_ok(store_lease(other, "default/customer", "host:2:b", &epoch, f.holder, err));
-	assert_ok(store_lease(other, "staging/commerce", "host:2:b", &second, f.holder, err));
-	assert_result(store_lease(f.store, "default/customer", "host:1:a", &epoch, f.holder, err),
-		      STORE_HELD);
-	assert_result(store_lease(other, SCOPE, "host:2:b", &epoch, f.holder, err), STORE_HELD);
-	store_release(other, "default/customer");
-	assert_ok(store_lease(f.store, "default/customer", "host:1:a", &epoch, f.holder, err));
-	assert_result(store_lease(f.store, "staging/commerce", "host:1:a", &epoch, f.holder, err),
-		      STORE_HELD);
+	assert_ok(backend_open(f.url, false, &other, err));
+	assert_ok(lease_at(other, "default/customer", "host:2:b", &epoch, f.holder, err));
+	assert_ok(lease_at(other, "staging/commerce", "host:2:b", &second, f.holder, err));
+	assert_result(lease_at(f.store, "default/customer", "host:1:a", &epoch, f.holder, err), STORE_HELD);
+	assert_result(lease_at(other, SCOPE, "host:2:b", &epoch, f.holder, err), STORE_HELD);
+	store_release(other, "default/customer", "host:2:b");
+	assert_ok(lease_at(f.store, "default/customer", "host:1:a", &epoch, f.holder, err));
+	assert_result(lease_at(f.store, "staging/commerce", "host:1:a", &epoch, f.holder, err), STORE_HELD);
 	store_close(other);
 }
 
@@ -178,9 +279,9 @@ static void test_an_old_leader_writes_nothing(void **state)
 
 	(void)state;
 	insert(&change);
-	store_release(f.store, SCOPE);
-	assert_ok(store_open(f.url, false, &other, err));
-	assert_ok(store_lease(other, SCOPE, "host:2:b", &epoch, f.holder, err));
+	store_release(f.store, SCOPE, "host:1:a");
+	assert_ok(backend_open(f.url, false, &other, err));
+	assert_ok(lease_at(other, SCOPE, "host:2:b", &epoch, f.holder, err));
 	assert_result(move(&change, PHASE_SUBMITTED, err), STORE_CONFLICT);
 	assert_result(store_insert(f.store, &new, "", "", err), STORE_CONFLICT);
 	/* The new leader may, with its own epoch; and with that it is the new leader's record. */
@@ -216,14 +317,14 @@ static void test_a_scope_or_owner_without_sense_is_refused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(scopes) / sizeof(scopes[0]); i++)
-		assert_refused(store_lease(f.store, scopes[i], "host:1:a", &epoch, f.holder, err), ERROR_BUG,
+		assert_refused(lease_at(f.store, scopes[i], "host:1:a", &epoch, f.holder, err), ERROR_BUG,
 			       "scope");
 	memset(owner, 'o', sizeof(owner));
 	owner[ACTOR_MAX + 1] = '\0';
-	assert_refused(store_lease(f.store, "default/a", owner, &epoch, f.holder, err), ERROR_BUG, "owner");
-	assert_refused(store_lease(f.store, "default/a", "", &epoch, f.holder, err), ERROR_BUG, "owner");
+	assert_refused(lease_at(f.store, "default/a", owner, &epoch, f.holder, err), ERROR_BUG, "owner");
+	assert_refused(lease_at(f.store, "default/a", "", &epoch, f.holder, err), ERROR_BUG, "owner");
 	owner[ACTOR_MAX] = '\0';
-	assert_ok(store_lease(f.store, "default/a", owner, &epoch, f.holder, err));
+	assert_ok(lease_at(f.store, "default/a", owner, &epoch, f.holder, err));
 }
 
 /* ---- Opening ---- */
@@ -236,12 +337,12 @@ static void test_what_was_written_is_there_after_opening_again(void **state)
 	(void)state;
 	insert(&change);
 	assert_ok(move(&change, PHASE_SUBMITTED, err));
-	store_close(f.store);
-	assert_ok(store_open(f.url, false, &f.store, err));
+	leader_dies(f.store, SCOPE);
+	assert_ok(backend_open(f.url, false, &f.store, err));
 	assert_string_equal(store_url(f.store), f.url);
 	found = load(&change);
 	assert_same_change(&found, &change);
-	assert_ok(store_lease(f.store, SCOPE, "host:1:a", &epoch, f.holder, err));
+	assert_ok(lease_at(f.store, SCOPE, "host:1:b", &epoch, f.holder, err));
 	assert_true(epoch > f.epoch);
 }
 
@@ -255,12 +356,12 @@ static void test_a_reader_reads_and_never_writes(void **state)
 	(void)state;
 	insert(&change);
 	expect = expect_of(&change);
-	assert_ok(store_open(f.url, true, &reader, err));
+	assert_ok(backend_open(f.url, true, &reader, err));
 	assert_ok(store_load(reader, CLUSTER, change.uuid, &f.arena, &found, err));
 	assert_same_change(&found, &change);
 	assert_true(store_insert(reader, &other, "", "", NULL) < 0);
 	assert_true(store_update(reader, &found, &expect, NULL, NULL) < 0);
-	assert_true(store_lease(reader, "default/a", "host:2:b", &epoch, f.holder, NULL) < 0);
+	assert_true(lease_at(reader, "default/a", "host:2:b", &epoch, f.holder, NULL) < 0);
 	store_close(reader);
 	assert_int_equal(count_listed(&(struct store_filter){ .cluster = CLUSTER }), 1);
 }
@@ -273,7 +374,7 @@ static void test_a_reader_finds_no_store_and_makes_none(void **state)
 	(void)state;
 	backend->url_new(url, sizeof(url), &place);
 	for (int i = 0; i < 2; i++)
-		assert_result(store_open(url, true, &store, err), STORE_NOT_FOUND);
+		assert_result(backend_open(url, true, &store, err), STORE_NOT_FOUND);
 	backend->place_remove(place);
 }
 
@@ -288,7 +389,7 @@ static void test_an_unknown_kind_of_store_is_refused_without_its_secret(void **s
 	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
 		struct error err = { 0 };
 
-		assert_true(store_open(urls[i], false, &store, &err) < 0);
+		assert_true(open_at(urls[i], false, &store, &err) < 0);
 		assert_int_equal(err.code, ERROR_CONFIG);
 		assert_null(strstr(err.text, "secret"));
 	}
@@ -301,7 +402,7 @@ static void test_a_check_says_that_all_is_well(void **state)
 
 	(void)state;
 	assert_ok(store_check(f.store, text, err));
-	assert_non_null(strstr(text, "whole"));
+	assert_non_null(strstr(text, backend->well));
 }
 
 int main(void)
@@ -312,6 +413,10 @@ int main(void)
 		ROW(test_history_tells_every_move_in_order),
 		ROW(test_missing_words_in_history_are_empty),
 		ROW(test_a_lease_is_one_holders_and_its_epoch_grows),
+		ROW(test_only_its_holder_releases_a_lease),
+		ROW(test_a_lease_says_how_long_it_lasts),
+		ROW(test_a_write_makes_the_lease_last),
+		ROW(test_a_lease_that_ended_is_its_holders_until_another_takes_it),
 		ROW(test_leases_of_two_keyspaces_are_two),
 		ROW(test_an_old_leader_writes_nothing),
 		ROW(test_nobody_writes_without_a_lease),

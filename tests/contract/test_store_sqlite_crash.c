@@ -20,7 +20,7 @@ static void child_fills_the_disk(void)
 	unsigned number = 0;
 	int result;
 
-	CHILD_MUST(store_open(url, false, &store, &err) == 0);
+	CHILD_MUST(open_at(url, false, &store, &err) == 0);
 	do {
 		struct change change = fixture_change(++number, "t", 1, shards);
 
@@ -32,7 +32,7 @@ static void child_fills_the_disk(void)
 		print_error("%s\n", err.text);
 	CHILD_MUST(strstr(err.text, "disk is full") && err.code == ERROR_STORE);
 	store_close(store);
-	CHILD_MUST(store_open(url, true, &store, &err) == 0);
+	CHILD_MUST(open_at(url, true, &store, &err) == 0);
 	struct store_filter filter = { .cluster = CLUSTER };
 	struct change *changes;
 	size_t count;
@@ -79,7 +79,7 @@ static void child_has_a_full_disk_everywhere(void)
 	int result;
 
 	store_vfs_install();
-	CHILD_MUST(store_open(url, false, &store, &err) == 0);
+	CHILD_MUST(open_at(url, false, &store, &err) == 0);
 	do {
 		struct change change = fixture_change(1, "t", 1, shards), found;
 
@@ -109,7 +109,7 @@ static void child_loses_a_sync(void)
 	struct store *store = NULL;
 
 	store_vfs_install();
-	CHILD_MUST(store_open(url, false, &store, &err) == 0);
+	CHILD_MUST(open_at(url, false, &store, &err) == 0);
 	store_vfs_arm(VFS_FAIL_SYNC, 1);
 	CHILD_MUST(store_insert(store, &change, "", "", &err) < 0);
 	CHILD_MUST(strstr(err.text, "could not confirm"));
@@ -117,7 +117,7 @@ static void child_loses_a_sync(void)
 	CHILD_MUST(store_insert(store, &change, "", "", &err) < 0);
 	CHILD_MUST(store_load(store, CLUSTER, change.uuid, &arena, &found, &err) < 0);
 	store_close(store);
-	CHILD_MUST(store_open(url, false, &store, &err) == 0);
+	CHILD_MUST(open_at(url, false, &store, &err) == 0);
 	CHILD_MUST(store_insert(store, &change, "", "", &err) == 0);
 	store_close(store);
 }
@@ -179,8 +179,8 @@ static void child_leads_until_killed(void)
 	struct store *store = NULL;
 	int64_t epoch;
 
-	CHILD_MUST(store_open(url, false, &store, &err) == 0);
-	CHILD_MUST(store_lease(store, SCOPE, "host:2:child", &epoch, holder, &err) == 0);
+	CHILD_MUST(open_at(url, false, &store, &err) == 0);
+	CHILD_MUST(lease_at(store, SCOPE, "host:2:child", &epoch, holder, &err) == 0);
 	CHILD_MUST(write(report_pipe[1], &epoch, sizeof(epoch)) == sizeof(epoch));
 	for (;;)
 		pause();
@@ -200,11 +200,11 @@ static void test_the_kernel_takes_the_lease_from_the_dead(void **state)
 		_exit(1);
 	}
 	assert_int_equal(read(report_pipe[0], &childs, sizeof(childs)), sizeof(childs));
-	assert_result(store_lease(store, SCOPE, "host:1:parent", &epoch, holder, err), STORE_HELD);
+	assert_result(lease_at(store, SCOPE, "host:1:parent", &epoch, holder, err), STORE_HELD);
 	assert_string_equal(holder, "host:2:child");
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-	assert_ok(store_lease(store, SCOPE, "host:1:parent", &epoch, holder, err));
+	assert_ok(lease_at(store, SCOPE, "host:1:parent", &epoch, holder, err));
 	assert_true(epoch > childs);
 	store_close(store);
 	close(report_pipe[0]);
@@ -219,15 +219,15 @@ static void test_a_lock_file_that_was_replaced_ends_the_lease(void **state)
 
 	(void)state;
 	snprintf(lock, sizeof(lock), "%s-lock", path);
-	assert_ok(store_lease(first, SCOPE, "host:1:a", &epoch, holder, err));
+	assert_ok(lease_at(first, SCOPE, "host:1:a", &epoch, holder, err));
 	assert_int_equal(unlink(lock), 0);
-	assert_ok(store_lease(second, SCOPE, "host:2:b", &other, holder, err));
+	assert_ok(lease_at(second, SCOPE, "host:2:b", &other, holder, err));
 	assert_true(other > epoch);
 	/* The first one notices as soon as it asks, and what it still writes is refused by its epoch. */
-	assert_result(store_lease(first, SCOPE, "host:1:a", &again, holder, err), STORE_HELD);
+	assert_result(lease_at(first, SCOPE, "host:1:a", &again, holder, err), STORE_HELD);
 	assert_string_equal(holder, "host:2:b");
 	store_close(second);
-	assert_ok(store_lease(first, SCOPE, "host:1:a", &again, holder, err));
+	assert_ok(lease_at(first, SCOPE, "host:1:a", &again, holder, err));
 	assert_true(again > other);
 	store_close(first);
 }
@@ -239,12 +239,12 @@ static void test_an_epoch_never_returns_with_an_old_backup(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		assert_ok(store_lease(store, SCOPE, "host:1:a", &epoch, holder, err));
-		store_release(store, SCOPE);
+		assert_ok(lease_at(store, SCOPE, "host:1:a", &epoch, holder, err));
+		store_release(store, SCOPE, "host:1:a");
 	}
-	assert_ok(store_lease(store, SCOPE, "host:1:a", &epoch, holder, err));
+	assert_ok(lease_at(store, SCOPE, "host:1:a", &epoch, holder, err));
 	run_sql("DROP TRIGGER ddl_lock_grows; UPDATE ddl_lock SET epoch = 1");
-	assert_ok(store_lease(store, SCOPE, "host:1:a", &again, holder, err));
+	assert_ok(lease_at(store, SCOPE, "host:1:a", &again, holder, err));
 	assert_true(again > epoch);
 	store_close(store);
 }
@@ -258,7 +258,7 @@ static void child_inserts_the_same_change(void)
 	int result;
 
 	CHILD_MUST(read(report_pipe[0], &go, 1) == 1);
-	CHILD_MUST(store_open(url, false, &store, &err) == 0); /* making the store is part of the race */
+	CHILD_MUST(open_at(url, false, &store, &err) == 0); /* making the store is part of the race */
 	result = store_insert(store, &change, "", "", &err);
 	store_close(store);
 	_exit(result == 0 ? 10 : result == STORE_CONFLICT ? 11 : 1);
@@ -327,9 +327,9 @@ static void child_lives(void)
 
 	store_vfs_install();
 	store_vfs_arm(crash_fault, crash_n);
-	CHILD_MUST(store_open(url, false, &store, &err) == 0);
+	CHILD_MUST(open_at(url, false, &store, &err) == 0);
 	report(STEP_OPENED);
-	CHILD_MUST(store_lease(store, SCOPE, "host:2:child", &epoch, holder, &err) == 0);
+	CHILD_MUST(lease_at(store, SCOPE, "host:2:child", &epoch, holder, &err) == 0);
 	report(STEP_LEASED);
 	change.epoch = epoch;
 	if (store_load(store, CLUSTER, change.uuid, &arena, &found, &err) == 0)
@@ -447,7 +447,7 @@ static void child_dies_in_commit(void)
 	struct store *store = NULL;
 
 	store_vfs_install();
-	CHILD_MUST(store_open(url, false, &store, NULL) == 0);
+	CHILD_MUST(open_at(url, false, &store, NULL) == 0);
 	store_vfs_arm(VFS_DIE_BEFORE, crash_n);
 	CHILD_MUST(store_insert(store, &change, "", "", NULL) == 0);
 }
@@ -468,7 +468,7 @@ static void test_a_reader_undoes_the_last_write_of_the_dead(void **state)
 	for (crash_n = 1; (status = run_child(child_dies_in_commit)) != 0; crash_n++) {
 		assert_int_equal(WEXITSTATUS(status), 137);
 		stat(journal, &st);
-		assert_ok(store_open(url, true, &store, err));
+		assert_ok(open_at(url, true, &store, err));
 		assert_ok(store_list(store, &(struct store_filter){ .cluster = CLUSTER }, &arena, &changes,
 				     &count, err));
 		assert_int_equal(count, 0);

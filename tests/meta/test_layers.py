@@ -1,4 +1,4 @@
-"""Folders are layers: base <- core <- {wire, mysql, store} <- engine <- cli; and each library has one door."""
+"""Folders are layers: base <- core <- {wire, mysql, store, http} <- engine <- cli; and each library has one door."""
 
 import re
 
@@ -12,30 +12,34 @@ BELOW = {
     "core": {"base"},
     "wire": {"base", "core"},
     "mysql": {"base", "core"},
-    "store": {"base", "core"},
+    "store": {"base", "core", "mysql"},
+    "http": {"base"},
     "engine": {"base", "core", "wire", "mysql", "store"},
-    "cli": {"base", "core", "wire", "mysql", "store", "engine"},
+    "cli": {"base", "core", "wire", "mysql", "store", "http", "engine"},
 }
 # whose a header of include/vtddl is
 HEADERS = {
     "base": {"arena", "banned", "clock", "digest", "error", "log", "strbuf"},
     "core": {"change", "ddl", "identity", "observation", "rules", "schedule", "vtctld"},
     "wire": {"wire"},
-    "mysql": {"vtgate"},
+    "mysql": {"mysql", "vtgate"},
     "store": {"store"},
+    "http": {"http", "metrics"},
     "engine": {"engine", "loop"},
 }
 # a library's headers, and the files that may include them
 DOORS = {
     r"grpc/": {"src/wire/wire.c", "tools/vtctldsim/server.c"},
-    r"(mysql|mariadb)": {"src/mysql/"},
+    r"(mysql|mysqld_error|errmsg|mariadb\w*)\.h$|(mysql|mariadb)/": {"src/mysql/"},
     r"sqlite3": {"src/store/"},
     r"ini\.h": {"src/cli/config.c"},
     r"openssl/": {"src/wire/credentials.c", "src/base/digest.c"},
-    r"protobuf-c/|.*\.pb-c\.h": {"src/wire/", "tools/vtctldsim/codec.c"},
+    r"protobuf-c/|.*\.pb-c\.h": {"src/wire/", "tools/vtctldsim/codec.c", "tools/bench-decode.c"},
     r"jansson": {"src/wire/credentials.c", "src/cli/", "tools/vtctldsim/"},
-    r"pthread|threads\.h": {"src/engine/proof.c", "src/wire/", "src/base/log.c", "src/mysql/"},
-    r"sys/socket|netdb|poll\.h|sys/epoll": set(),
+    r"pthread|threads\.h": {"src/engine/proof.c", "src/engine/store_worker.c", "src/wire/", "src/base/log.c",
+                            "src/base/crash_point.c", "src/cli/serve_", "src/mysql/", "src/http/"},
+    r"microhttpd\.h": {"src/http/mhd.h"},
+    r"sys/socket|netdb|poll\.h|sys/epoll": {"src/cli/notify.c", "src/http/"},
 }
 
 

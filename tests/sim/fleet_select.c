@@ -58,6 +58,7 @@ static const struct {
 	{ "postpone_completion", CELL_BOOL, MEMBER(postpone_completion) },
 	{ "postpone_launch", CELL_BOOL, MEMBER(postpone_launch) },
 	{ "is_view", CELL_BOOL, MEMBER(is_view) },
+	{ "tablet_failure", CELL_BOOL, MEMBER(tablet_failure) },
 	{ "ready_to_complete", CELL_BOOL, MEMBER(ready_to_complete) },
 	{ "special_plan", CELL_TEXT, MEMBER(special_plan) },
 	{ "stage", CELL_TEXT, MEMBER(stage) },

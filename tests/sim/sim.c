@@ -1,53 +1,88 @@
-#include "sim.h"
+#include "sim_private.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-/* An RPC under way: where its reply will be. */
-struct sim_call {
-	uint64_t tag;
-};
-
-static const int64_t wall_start_ms = 1790000000000;
+static const char *const one_keyspace[] = { "commerce" };
 
 static void die(const struct error *error)
 {
 	fail_msg("store: %s", error->text);
 }
 
-static void open_store(struct sim *sim)
+void sim_open_store(struct sim *sim, struct store **ret)
 {
 	struct error error;
 
-	if (store_open(sim->url, false, &sim->store, &error) != 0)
+	if (sim->model)
+		store_model_open(sim->model, false, ret);
+	else if (store_open(&(struct store_config){ .url = sim->url }, ret, &error) != 0)
 		die(&error);
 }
 
-static void on_journal(void *user, const struct fleet_journal_entry *entry);
+static int64_t store_clock(void *user)
+{
+	return WALL_START_MS + ((struct sim *)user)->now_ms;
+}
+
+static void on_write(void *user, struct store *store, const struct change *before, const struct change *after)
+{
+	(void)store;
+	check_write(user, before ? before->phase : _PHASE_INVALID, before ? before->revision : 0, after);
+}
+
+static void on_lease(void *user, struct store *store, const char *scope, int result)
+{
+	struct sim *sim = user;
+	struct store_model_lease lease;
+
+	(void)store;
+	if (result != 0 || strcmp(strchr(scope, '/') + 1, sim->config.keyspaces[0]) != 0 ||
+	    !store_model_lease(sim->model, scope, &lease) || !lease.owner[0])
+		return;
+	if (strcmp(sim->taken_by, lease.owner) != 0)
+		sim->taken_at_ms = sim->now_ms;
+	snprintf(sim->taken_by, sizeof(sim->taken_by), "%s", lease.owner);
+}
+
+static void make_store(struct sim *sim)
+{
+	const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+
+	if (sim->config.shared_store) {
+		snprintf(sim->url, sizeof(sim->url), "sim-%p", (void *)sim);
+		sim->model = store_model_new(sim->url, store_clock, sim);
+		store_model_observe(sim->model, &(struct store_model_watch){ on_write, on_lease, sim });
+	} else {
+		snprintf(sim->folder, sizeof(sim->folder), "%s/vtddl-sim-XXXXXX", base);
+		assert_non_null(mkdtemp(sim->folder));
+		snprintf(sim->url, sizeof(sim->url), "sqlite:%s/s.db", sim->folder);
+	}
+	sim_open_store(sim, &sim->store);
+}
 
 struct sim *sim_new(const struct sim_config *config)
 {
 	struct sim *sim = calloc(1, sizeof(*sim));
-	const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 
 	assert_non_null(sim);
 	sim->config = *config;
-	snprintf(sim->folder, sizeof(sim->folder), "%s/vtddl-sim-XXXXXX", base);
-	assert_non_null(mkdtemp(sim->folder));
-	snprintf(sim->url, sizeof(sim->url), "sqlite:%s/s.db", sim->folder);
-	sim->fleet = fleet_new(&(struct fleet_config){ .keyspace = "commerce", .shards = config->shards,
-						       .shard_count = config->shard_count, .schema = config->schema,
-						       .copy_ms = config->copy_ms, .seed = config->seed,
-						       .wall_ms = wall_start_ms });
-	fleet_set_journal(sim->fleet, on_journal, sim);
-	sim->ready_at_ms = sim->complete_at_ms = -1;
-	open_store(sim);
+	if (!config->keyspaces) {
+		sim->config.keyspaces = one_keyspace;
+		sim->config.keyspace_count = 1;
+	}
+	assert_true(sim->config.keyspace_count <= SIM_KEYSPACES_MAX);
+	for (size_t i = 0; i < sim->config.keyspace_count; i++) {
+		sim->fleets[i] = fleet_new(&(struct fleet_config){
+			.keyspace = sim->config.keyspaces[i], .shards = config->shards, .shard_count = config->shard_count,
+			.schema = config->schema, .copy_ms = config->copy_ms, .seed = config->seed + i,
+			.wall_ms = WALL_START_MS });
+		fleet_set_journal(sim->fleets[i], check_journal, sim);
+	}
+	sim->fleet = sim->fleets[0];
+	sim->controllers = calloc(SIM_CONTROLLERS_MAX, sizeof(*sim->controllers));
+	assert_non_null(sim->controllers);
+	sim->ready_at_ms = sim->complete_at_ms = sim->taken_at_ms = -1;
+	make_store(sim);
 	return sim;
 }
 
@@ -64,13 +99,20 @@ static void delete_files(struct sim *sim)
 
 void sim_free(struct sim *sim)
 {
-	if (sim->engine)
-		engine_free(sim->engine);
+	for (size_t i = 0; i < sim->controller_count; i++)
+		controller_free(&sim->controllers[i]);
 	store_close(sim->store);
-	fleet_free(sim->fleet);
-	delete_files(sim);
-	rmdir(sim->folder);
+	store_model_free(sim->model);
+	for (size_t i = 0; i < sim->config.keyspace_count; i++)
+		fleet_free(sim->fleets[i]);
+	if (!sim->model) {
+		delete_files(sim);
+		rmdir(sim->folder);
+	}
+	free(sim->controllers);
 	free(sim->calls);
+	free(sim->marks);
+	free(sim->truth);
 	free(sim);
 }
 
@@ -78,12 +120,18 @@ void sim_lose_store(struct sim *sim)
 {
 	store_close(sim->store);
 	delete_files(sim);
-	open_store(sim);
+	sim_open_store(sim, &sim->store);
+}
+
+void sim_fail_over(struct sim *sim)
+{
+	store_model_fail_over(sim->model);
+	check_forget(sim);
 }
 
 bool sim_load(struct sim *sim, struct arena *arena, struct change *ret)
 {
-	struct store_filter filter = { .cluster = "default", .keyspace = "commerce" };
+	struct store_filter filter = { .cluster = "default", .keyspace = sim->config.keyspaces[0] };
 	struct change *changes;
 	struct error error;
 	size_t count;
@@ -98,292 +146,258 @@ bool sim_load(struct sim *sim, struct arena *arena, struct change *ret)
 	return true;
 }
 
-/* ---- Invariants, at the moment an effect reaches the fleet. ---- */
-
-static bool all_ready(struct sim *sim, const char *uuid)
+struct fleet *sim_fleet(struct sim *sim, const char *keyspace)
 {
-	for (size_t i = 0; i < fleet_shard_count(sim->fleet); i++) {
-		const struct migration *row = fleet_row(sim->fleet, i, uuid);
-
-		if (!row)
-			return false;
-		if (!migration_is_ready(row) && row->postpone_completion)
-			return false;
-	}
-	return true;
+	for (size_t i = 0; i < sim->config.keyspace_count; i++)
+		if (strcmp(sim->config.keyspaces[i], keyspace) == 0)
+			return sim->fleets[i];
+	return NULL;
 }
 
-static void on_journal(void *user, const struct fleet_journal_entry *entry)
+struct fleet *sim_fleet_of(struct sim *sim, const struct vtctld_request *request)
 {
-	struct sim *sim = user;
-	const struct vtctld_request *request = entry->request;
+	struct fleet *fleet = request->keyspace ? sim_fleet(sim, request->keyspace) : NULL;
 
-	if (request->method == VTCTLD_APPLY_SCHEMA)
-		sim->applies += entry->done[0] != '\0';
-	if (request->method == VTCTLD_COMPLETE)
-		sim->completes += entry->done[0] != '\0';
-	if (request->method == VTCTLD_CANCEL)
-		sim->cancels += entry->done[0] != '\0';
+	return fleet ? fleet : sim->fleet;
 }
 
-static void check_effect(struct sim *sim, const struct vtctld_request *request)
-{
-	cleanup(arena_release) struct arena arena = { 0 };
-	struct change record;
-	struct error error;
+/* ---- Who holds a keyspace. ---- */
 
-	if (!vtctld_method_is_effect(request->method))
-		return;
-	if (store_load(sim->store, "default", request->uuid, &arena, &record, &error) != 0)
-		fail_msg("I2: %s is sent for %s, which the store does not have", vtctld_method_name(request->method),
-			 request->uuid);
-	if (request->method == VTCTLD_APPLY_SCHEMA) {
-		if (record.phase != PHASE_SUBMITTING && record.phase != PHASE_SUBMITTED)
-			fail_msg("I2: ApplySchema is sent in phase %s", phase_name(record.phase));
-		if (sim->first_uuid[0] && strcmp(sim->first_uuid, request->uuid) != 0)
-			fail_msg("I1: a second uuid %s after %s", request->uuid, sim->first_uuid);
-		snprintf(sim->first_uuid, sizeof(sim->first_uuid), "%s", request->uuid);
-	}
-	if (request->method == VTCTLD_COMPLETE) {
-		if (record.phase != PHASE_COMPLETING)
-			fail_msg("I3: CompleteSchemaMigration is sent in phase %s", phase_name(record.phase));
-		if (sim->cancel_sent)
-			fail_msg("I4: CompleteSchemaMigration after a cancel");
-		if (sim->complete_at_ms < 0)
-			sim->complete_at_ms = sim->now_ms;
-		sim->complete_sent = true;
-	}
-	if (request->method == VTCTLD_CANCEL) {
-		if (record.phase != PHASE_CANCELLING && record.phase != PHASE_CANCELLED)
-			fail_msg("R6: CancelSchemaMigration is sent in phase %s", phase_name(record.phase));
-		if (sim->complete_sent)
-			fail_msg("I4: CancelSchemaMigration after a complete");
-		sim->cancel_sent = true;
-	}
+static bool lease_of(struct sim *sim, const char *keyspace, struct store_model_lease *ret)
+{
+	char scope[SCOPE_MAX + 1];
+
+	snprintf(scope, sizeof(scope), "default/%s", keyspace);
+	return store_model_lease(sim->model, scope, ret) && ret->owner[0];
 }
 
-/* The point of no return: by the truth, not by what was read. Later a shard may fall back, and is released
- * all the same (C12). */
-static void check_barrier(struct sim *sim, const struct request *request)
+int64_t sim_lease_ends_ms(struct sim *sim, const char *keyspace)
 {
-	if (request->expect.phase != PHASE_SUBMITTED || request->change->phase != PHASE_COMPLETING)
-		return;
-	for (size_t i = 0; i < fleet_shard_count(sim->fleet); i++) {
-		const struct migration *row = fleet_row(sim->fleet, i, request->change->uuid);
+	struct store_model_lease lease;
 
-		if (!row || !migration_is_ready(row))
-			fail_msg("I3: completing is written while shard %s is not ready", fleet_shard_name(sim->fleet, i));
-	}
+	if (!lease_of(sim, keyspace, &lease))
+		return INT64_MIN;
+	return sim->now_ms + lease.ends_ms - store_model_now(sim->model);
 }
 
-/* ---- A life of the process. ---- */
-
-static bool crash_here(struct sim *sim)
+struct controller *sim_holder(struct sim *sim, const char *keyspace)
 {
-	sim->boundaries++;
-	if (sim->next_crash >= SIM_CRASHES_MAX || sim->config.crashes[sim->next_crash] != sim->boundaries)
-		return false;
-	sim->next_crash++;
-	return true;
+	struct store_model_lease lease;
+
+	if (!lease_of(sim, keyspace, &lease) || lease.ends_ms <= store_model_now(sim->model))
+		return NULL;
+	for (size_t i = 0; i < sim->controller_count; i++)
+		if (sim->controllers[i].state != CONTROLLER_DEAD && strcmp(sim->controllers[i].owner, lease.owner) == 0)
+			return &sim->controllers[i];
+	return NULL;
 }
 
-static uint64_t life_mask(const struct sim *sim)
+bool sim_effect_is_in_flight(const struct controller *controller)
 {
-	return (uint64_t)sim->lives << 48;
-}
-
-/* The client is gone: what is not done yet is not done, and answers on the way find nobody. */
-static void drop_calls(struct sim *sim)
-{
-	struct vtctld_reply unread;
+	const struct sim *sim = controller->sim;
 
 	for (size_t i = 0; i < sim->call_count; i++)
-		fleet_abandon(sim->fleet, sim->calls[i].tag);
-	while (fleet_take(sim->fleet, &unread))
-		;
-	sim->call_count = 0;
-}
-
-static void kill_process(struct sim *sim)
-{
-	drop_calls(sim);
-	sim->engine = engine_free(sim->engine);
-	store_close(sim->store); /* the kernel drops the lock of a dead process */
-	if (sim->config.lose_store_at_crash)
-		delete_files(sim);
-	open_store(sim);
-}
-
-static void call_add(struct sim *sim, uint64_t tag)
-{
-	if (sim->call_count == sim->call_size) {
-		sim->call_size = sim->call_size ? 2 * sim->call_size : 16;
-		sim->calls = realloc(sim->calls, sim->call_size * sizeof(*sim->calls));
-		assert_non_null(sim->calls);
-	}
-	sim->calls[sim->call_count++].tag = tag;
-}
-
-static void call_remove(struct sim *sim, uint64_t tag)
-{
-	for (size_t i = 0; i < sim->call_count; i++)
-		if (sim->calls[i].tag == tag) {
-			sim->calls[i] = sim->calls[--sim->call_count];
-			return;
-		}
-	fail_msg("a reply to a call that was never made");
-}
-
-static void do_store(struct sim *sim, const struct request *request, struct reply *reply)
-{
-	struct error *error = &reply->error;
-
-	switch (request->kind) {
-	case REQUEST_STORE_LEASE:
-		reply->result = store_lease(sim->store, request->scope, "sim:1:1", &reply->epoch, reply->holder, error);
-		break;
-	case REQUEST_STORE_LIST:
-		reply->result = store_list(sim->store, &request->filter, request->arena, &reply->changes,
-					   &reply->change_count, error);
-		break;
-	case REQUEST_STORE_INSERT:
-		sim->store_writes++;
-		reply->result = store_insert(sim->store, request->change, "sim", request->evidence, error);
-		break;
-	default:
-		sim->store_writes++;
-		check_barrier(sim, request);
-		reply->result = store_update(sim->store, request->change, &request->expect, request->entry, error);
-		break;
-	}
-	if (reply->result < 0)
-		die(error);
-}
-
-/* Carries out one request. Return: false if the process died. */
-static bool carry_out(struct sim *sim, struct request *request)
-{
-	struct reply reply = { .tag = request->tag, .kind = request->kind };
-
-	if (request->kind == REQUEST_PROOF)
-		fail_msg("no VTGate in the simulator");
-	if (request->kind == REQUEST_RPC) {
-		if (crash_here(sim))
-			return false;
-		check_effect(sim, &request->rpc);
-		request->rpc.tag ^= life_mask(sim); /* a reply to a dead process must find nobody */
-		call_add(sim, request->rpc.tag);
-		fleet_start(sim->fleet, &request->rpc, request->arena);
-		return true;
-	}
-	if (crash_here(sim))
-		return false;
-	do_store(sim, request, &reply);
-	/* dying after a read is dying before the next call */
-	if (request->kind != REQUEST_STORE_LIST && crash_here(sim))
-		return false;
-	engine_reply(sim->engine, &reply);
-	return true;
-}
-
-/* Return: false if the process died. *ret_any: whether there was one. */
-static bool take_replies(struct sim *sim, bool *ret_any)
-{
-	struct reply reply = { .kind = REQUEST_RPC };
-
-	while (fleet_take(sim->fleet, &reply.rpc)) {
-		*ret_any = true;
-		call_remove(sim, reply.rpc.tag);
-		reply.tag = reply.rpc.tag ^= life_mask(sim);
-		if (crash_here(sim))
-			return false;
-		engine_reply(sim->engine, &reply);
-	}
-	return true;
-}
-
-static void note_ready(struct sim *sim, const char *uuid)
-{
-	if (sim->ready_at_ms < 0 && uuid && all_ready(sim, uuid))
-		sim->ready_at_ms = sim->now_ms;
-}
-
-static void note_view(struct sim *sim, const struct view *view)
-{
-	sim->last = *view;
-	sim->error = view->error;
-	snprintf(sim->reason, sizeof(sim->reason), "%s", view->reason ? view->reason : "");
-	if (view->change) {
-		snprintf(sim->uuid, sizeof(sim->uuid), "%s", view->change->uuid);
-		sim->phase = view->change->phase;
-		note_ready(sim, view->change->uuid);
-	}
-}
-
-static void advance_to(struct sim *sim, int64_t until_ms)
-{
-	sim->now_ms = until_ms;
-	fleet_advance(sim->fleet, sim->now_ms);
-	engine_advance(sim->engine, sim->now_ms, wall_start_ms + sim->now_ms + sim->wall_offset_ms);
-}
-
-/* Return: true if the ask ended, false if the process was killed on the way. */
-static bool live_once(struct sim *sim, const struct ask *ask, int64_t limit_ms)
-{
-	struct engine_config config = {
-		.cluster = "default", .actor = "sim", .owner = "sim:1:1", .read_timeout_ms = 5000, .effect_timeout_ms = 75000,
-		.poll_interval_ms = sim->config.poll_interval_ms ? sim->config.poll_interval_ms : 15000,
-		.seed = sim->config.seed + sim->lives,
-	};
-	struct request request;
-	struct error error;
-	unsigned id;
-
-	sim->lives++;
-	sim->engine = engine_new(&config, sim->now_ms, wall_start_ms + sim->now_ms + sim->wall_offset_ms);
-	if (engine_add(sim->engine, ask, &id, &error) < 0)
-		fail_msg("refused: %s", error.text);
-	for (;;) {
-		bool any = false;
-
-		while (engine_next(sim->engine, &request))
-			if (!carry_out(sim, &request))
-				return false;
-		if (!take_replies(sim, &any))
-			return false;
-		note_view(sim, engine_view(sim->engine, id));
-		if (sim->hook)
-			sim->hook(sim, sim->hook_user);
-		if (sim->last.ended)
+		if (sim->calls[i].controller == controller && sim->calls[i].is_effect)
 			return true;
-		if (!any) { /* nothing more happens at this moment */
-			int64_t fleet_ms = fleet_next_ms(sim->fleet), engine_ms = engine_wake_ms(sim->engine);
-			int64_t next_ms = fleet_ms < engine_ms ? fleet_ms : engine_ms;
+	return false;
+}
 
-			if (next_ms > limit_ms) {
-				sim->timed_out = true;
-				return true;
-			}
-			advance_to(sim, next_ms > sim->now_ms ? next_ms : sim->now_ms);
-		}
+/* ---- How often. ---- */
+
+void sim_mark(struct controller *controller, enum sim_mark_kind kind)
+{
+	struct sim *sim = controller->sim;
+
+	if (sim->mark_count == sim->mark_size) {
+		sim->mark_size = sim->mark_size ? 2 * sim->mark_size : 256;
+		sim->marks = reallocarray(sim->marks, sim->mark_size, sizeof(*sim->marks));
+		assert_non_null(sim->marks);
 	}
+	sim->marks[sim->mark_count++] = (struct sim_mark){ sim->now_ms, kind, controller->index };
+}
+
+struct sim_rate sim_rate(struct sim *sim, unsigned kinds, int64_t from_ms, int64_t span_ms)
+{
+	struct sim_rate rate = { 0 };
+	int64_t span = -1;
+	unsigned here = 0;
+
+	for (size_t i = 0; i < sim->mark_count; i++) {
+		const struct sim_mark *mark = &sim->marks[i];
+
+		if (!(kinds & 1u << mark->kind) || mark->at_ms < from_ms)
+			continue;
+		here = (mark->at_ms - from_ms) / span_ms == span ? here + 1 : 1;
+		span = (mark->at_ms - from_ms) / span_ms;
+		rate.count++;
+		rate.peak = here > rate.peak ? here : rate.peak;
+	}
+	if (rate.count)
+		rate.peak_to_mean = rate.peak * (double)(sim->now_ms - from_ms) / (double)(rate.count * span_ms);
+	return rate;
+}
+
+unsigned sim_most_of(struct sim *sim, const struct controller *controller, unsigned kinds, int64_t from_ms,
+		     int64_t span_ms)
+{
+	unsigned most = 0;
+
+	for (size_t i = 0; i < sim->mark_count; i++) {
+		unsigned here = 0;
+
+		if (sim->marks[i].at_ms < from_ms)
+			continue;
+		for (size_t j = i; j < sim->mark_count && sim->marks[j].at_ms < sim->marks[i].at_ms + span_ms; j++)
+			here += sim->marks[j].controller == controller->index && (kinds & 1u << sim->marks[j].kind);
+		most = here > most ? here : most;
+	}
+	return most;
+}
+
+/* ---- Time. ---- */
+
+static void take_replies(struct sim *sim, bool *ret_any)
+{
+	struct vtctld_reply reply;
+
+	for (size_t f = 0; f < sim->config.keyspace_count; f++)
+		while (fleet_take(sim->fleets[f], &reply)) {
+			size_t i = 0;
+
+			while (i < sim->call_count && sim->calls[i].tag != reply.tag)
+				i++;
+			if (i == sim->call_count)
+				fail_msg("a reply to a call that was never made");
+			*ret_any = true;
+			reply.tag = sim->calls[i].engine_tag;
+			controller_deliver(sim->calls[i].controller, &reply);
+			sim->calls[i] = sim->calls[--sim->call_count];
+		}
+}
+
+/* Everything that happens at this moment, one thing after the other. Return: whether there was anything. */
+static bool turn(struct sim *sim)
+{
+	bool any = false;
+
+	take_replies(sim, &any);
+	for (size_t i = 0; i < sim->controller_count; i++)
+		any |= controller_turn(&sim->controllers[i]);
+	check_step(sim);
+	if (sim->hook)
+		sim->hook(sim, sim->hook_user);
+	return any;
+}
+
+static int64_t next_ms(struct sim *sim)
+{
+	int64_t next = INT64_MAX;
+
+	for (size_t i = 0; i < sim->config.keyspace_count; i++)
+		if (fleet_next_ms(sim->fleets[i]) < next)
+			next = fleet_next_ms(sim->fleets[i]);
+	for (size_t i = 0; i < sim->controller_count; i++)
+		if (controller_wake_ms(&sim->controllers[i]) < next)
+			next = controller_wake_ms(&sim->controllers[i]);
+	return next > sim->now_ms ? next : sim->now_ms;
+}
+
+static void advance_to(struct sim *sim, int64_t to_ms)
+{
+	sim->now_ms = to_ms;
+	for (size_t i = 0; i < sim->config.keyspace_count; i++)
+		fleet_advance(sim->fleets[i], to_ms);
+	for (size_t i = 0; i < sim->controller_count; i++)
+		controller_tell_time(&sim->controllers[i]);
+}
+
+bool sim_until(struct sim *sim, bool (*done)(struct sim *sim, void *user), void *user, int64_t limit_ms)
+{
+	unsigned still = 0; /* turns at one moment: an engine that spins is a bug, not a test that hangs */
+
+	limit_ms += sim->now_ms;
+	for (;;) {
+		bool any = turn(sim);
+		int64_t next;
+
+		if (done && done(sim, user))
+			return true;
+		if (any) {
+			if (++still > 100000)
+				fail_msg("at %lld ms time stands still", (long long)sim->now_ms);
+			continue;
+		}
+		next = next_ms(sim);
+		still = next == sim->now_ms ? still + 1 : 0;
+		if (still > 100000)
+			fail_msg("at %lld ms a timer is due and does nothing", (long long)sim->now_ms);
+		if (next > limit_ms) {
+			advance_to(sim, limit_ms);
+			return false;
+		}
+		advance_to(sim, next);
+	}
+}
+
+void sim_pass(struct sim *sim, int64_t ms)
+{
+	sim_until(sim, NULL, NULL, ms);
+}
+
+bool sim_all_verified(struct sim *sim, void *user)
+{
+	struct store_filter filter = { .cluster = "default" };
+	cleanup(arena_release) struct arena arena = { 0 };
+	struct change *changes;
+	struct error error;
+	size_t count = 0, wanted = user ? *(const unsigned *)user : 1;
+
+	if (store_list(sim->store, &filter, &arena, &changes, &count, &error) < 0)
+		return false; /* it is down */
+	for (size_t i = 0; i < count; i++)
+		if (changes[i].phase != PHASE_VERIFIED)
+			return false;
+	return count >= wanted;
+}
+
+/* ---- One process. ---- */
+
+static void note_controller(struct sim *sim, struct controller *controller)
+{
+	sim->verdict = controller->verdict;
+	sim->ended = controller->ended;
+	sim->error = controller->error;
+	snprintf(sim->reason, sizeof(sim->reason), "%s", controller->reason);
+}
+
+static bool ended_or_dead(struct sim *sim, void *user)
+{
+	struct controller *controller = user;
+
+	note_controller(sim, controller);
+	return controller->ended || controller->state == CONTROLLER_DEAD;
 }
 
 void sim_run(struct sim *sim, const struct ask *ask, int64_t limit_ms)
 {
+	struct controller *controller = sim->controller_count ? &sim->controllers[0] : controller_new(sim);
+
 	limit_ms += sim->now_ms;
 	sim->timed_out = false;
-	while (!live_once(sim, ask, limit_ms)) {
-		kill_process(sim);
-		sim->now_ms += 500; /* a pipeline takes a moment to run it again */
-		fleet_advance(sim->fleet, sim->now_ms);
+	controller->ask = *ask;
+	for (;;) {
+		controller_start(controller);
+		if (!sim_until(sim, ended_or_dead, controller, limit_ms - sim->now_ms)) {
+			sim->timed_out = true;
+			break;
+		}
+		if (controller->ended)
+			break;
+		if (sim->config.lose_store_at_crash)
+			sim_lose_store(sim);
+		advance_to(sim, sim->now_ms + 500); /* a pipeline takes a moment to run it again */
 	}
-	sim->verdict = sim->last.verdict;
-	sim->ended = sim->last.ended;
-	drop_calls(sim);
-	sim->engine = engine_free(sim->engine);
-	store_close(sim->store);
-	open_store(sim);
+	controller_exit(controller);
 }
 
 void sim_assert_done(struct sim *sim, const char *table, const char *fragment)

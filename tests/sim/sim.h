@@ -1,17 +1,32 @@
 #pragma once
 /*
- * sim: the shipped engine over the fleet model and a real SQLite store, in virtual time, with crashes
- * at numbered boundaries and the invariants checked at every effect and every write.
+ * sim: the shipped engine over the fleet model, in virtual time, with crashes at numbered boundaries and the
+ * invariants checked at every effect, every write and every step.
+ *
+ * One process and a real SQLite store, as in a pipeline:
  *
  *	struct sim *sim = sim_new(&config);
- *	sim_run(sim, &ask, 3600 * 1000);	one "process": run, killed and run again as planned
+ *	sim_run(sim, &ask, 3600 * 1000);	run, killed and run again as planned
  *	assert_int_equal(sim->verdict, VERDICT_DONE);
  *	sim_free(sim);
+ *
+ * Several controllers over one store (store_model.h), each with a clock of its own:
+ *
+ *	config.shared_store = true;
+ *	one = sim_daemon(sim);
+ *	two = sim_daemon(sim);
+ *	sim_ask(sim, &ask);
+ *	sim_until(sim, sim_all_verified, NULL, 3600 * 1000);
+ *	sim_kill(one);
  */
 #include "fleet.h"
+#include "store_model.h"
 #include "vtddl/engine.h"
 
 #define SIM_CRASHES_MAX 4
+#define SIM_CONTROLLERS_MAX 64
+#define SIM_KEYSPACES_MAX 64
+#define SIM_BATCH_MAX 16 /* writes of one transaction */
 
 enum boundary_kind {
 	BOUNDARY_STORE_BEFORE, /* a store call is not made */
@@ -20,6 +35,11 @@ enum boundary_kind {
 	BOUNDARY_RPC_AFTER,    /* it was answered; the answer is not read */
 	_BOUNDARY_KIND_MAX
 };
+
+struct sim;
+struct controller;
+typedef void sim_hook_fn(struct sim *sim, void *user);
+typedef void sim_boundary_fn(struct controller *controller, enum boundary_kind kind, void *user);
 
 struct sim_config {
 	const char *const *shards;
@@ -31,26 +51,92 @@ struct sim_config {
 	/* The process dies at these boundaries, counted over all its lives; 0 ends the list. */
 	unsigned crashes[SIM_CRASHES_MAX];
 	bool lose_store_at_crash; /* and its store file is deleted each time */
+
+	bool shared_store;		 /* one store model for all controllers; else SQLite and sim_run() */
+	const char *const *keyspaces;	 /* NULL: "commerce"; each has a fleet of its own */
+	size_t keyspace_count;
+	bool server_per_keyspace;	 /* each keyspace has a vtctld of its own */
+	int64_t ready_slack_ms;		 /* so long ago a shard may have been ready last when the barrier is passed:
+					    where a test takes readiness away behind the engine's back */
 };
 
-/* Called after every event of the fleet and the engine; may act on the fleet. */
-struct sim;
-typedef void sim_hook_fn(struct sim *sim, void *user);
+enum controller_state {
+	CONTROLLER_DEAD,
+	CONTROLLER_ALIVE,
+	CONTROLLER_PAUSED, /* SIGSTOP: it does nothing, and nobody sees that */
+};
+
+/* What is under way at the moment of a pause: store calls of one transaction, an RPC, or its answer. */
+struct sim_held {
+	struct request requests[SIM_BATCH_MAX];
+	struct reply replies[SIM_BATCH_MAX];
+	size_t count;
+	bool done; /* only the answer is owed */
+};
+
+struct controller {
+	struct sim *sim;
+	unsigned index, life;
+	enum controller_state state;
+	struct engine *engine;
+	struct store *store;
+	char owner[ACTOR_MAX + 1];
+	bool serves, stopping;
+	struct ask ask; /* of one that does not serve */
+	unsigned id;
+	int rate_percent;	/* of its monotonic clock: 80 to 120; 0: 100. For the next life */
+	int64_t wall_offset_ms; /* of its wall clock */
+	int64_t continue_at_ms; /* PAUSED: goes on by itself then; INT64_MAX: never */
+	int64_t exit_at_ms;	/* stopping: leaves what is in flight then */
+
+	int64_t born_ms, local_born_ms;
+	bool was_paused; /* since it last looked at its clock */
+	struct sim_held *held;
+	struct request ahead; /* asked for behind the writes of one transaction */
+	bool have_ahead;
+	struct vtctld_reply *inbox; /* answers that it has not read */
+	size_t inbox_count, inbox_size;
+
+	/* of a one-shot; of the present or the last life */
+	bool ended;
+	enum verdict verdict;
+	struct error error;
+	char reason[REASON_MAX + 256];
+	unsigned effects; /* sent by it, in all lives */
+};
+
+/* A moment at which a controller asked something of others. */
+enum sim_mark_kind { MARK_LEASE, MARK_LIVE, MARK_STORE_WRITE, MARK_READ, MARK_EFFECT, _MARK_MAX };
+struct sim_mark {
+	int64_t at_ms;
+	enum sim_mark_kind kind;
+	unsigned controller;
+};
 
 struct sim {
 	struct sim_config config;
-	struct fleet *fleet;
-	struct engine *engine; /* the living process, or NULL */
-	struct store *store;
+	struct fleet *fleet; /* of the first keyspace */
+	struct fleet *fleets[SIM_KEYSPACES_MAX];
+	struct controller *controllers;
+	size_t controller_count;
+	struct store_model *model; /* shared_store */
+	struct store *store;	   /* what the test looks through */
 	char folder[64], url[128];
 	int64_t now_ms; /* virtual */
 	int64_t wall_offset_ms; /* of this machine's wall clock: a test may set it */
 	unsigned boundaries; /* passed so far, over all lives */
-	unsigned lives, next_crash;
+	unsigned next_crash;
+	uint64_t next_tag;
 	struct sim_call *calls;
 	size_t call_count, call_size;
-	sim_hook_fn *hook;
+	struct sim_mark *marks;
+	size_t mark_count, mark_size;
+	struct sim_truth *truth; /* what the checks remember of each change */
+	size_t truth_count;
+	sim_hook_fn *hook; /* called after every event of the fleet and the engines; may act on the fleet */
 	void *hook_user;
+	sim_boundary_fn *on_boundary; /* may kill or pause the controller that is at it */
+	void *boundary_user;
 
 	/* what happened */
 	enum verdict verdict;
@@ -65,6 +151,8 @@ struct sim {
 	bool complete_sent, cancel_sent;
 	char first_uuid[UUID_LENGTH + 1];
 	unsigned store_writes;
+	int64_t taken_at_ms; /* shared store: when the lease of the first keyspace was taken last by another ... */
+	char taken_by[ACTOR_MAX + 1]; /* ... namely this one */
 };
 
 struct sim *sim_new(const struct sim_config *config);
@@ -81,3 +169,42 @@ void sim_lose_store(struct sim *sim);
 
 /** sim_assert_done() - every shard complete once, applied once, verified */
 void sim_assert_done(struct sim *sim, const char *table, const char *fragment);
+
+/* ---- Several controllers. ---- */
+
+/** sim_daemon() - start one that serves; sim_daemon_at(): with a clock of that rate */
+struct controller *sim_daemon(struct sim *sim);
+struct controller *sim_daemon_at(struct sim *sim, int rate_percent);
+/** sim_ask() - start one that carries out an ask and exits. @ask's texts must outlive it */
+struct controller *sim_ask(struct sim *sim, const struct ask *ask);
+void sim_kill(struct controller *controller);			/* kill -9 */
+void sim_pause(struct controller *controller, int64_t for_ms);	/* SIGSTOP, later SIGCONT; INT64_MAX: not by itself */
+void sim_continue(struct controller *controller);
+void sim_terminate(struct controller *controller);		/* SIGTERM: ends within 10 s */
+void sim_restart(struct controller *controller);		/* a new process, as the dead one was started */
+
+/** sim_until() - let time pass until @done says so. False: @limit_ms passed before */
+bool sim_until(struct sim *sim, bool (*done)(struct sim *sim, void *user), void *user, int64_t limit_ms);
+void sim_pass(struct sim *sim, int64_t ms);
+/** sim_all_verified() - for sim_until(): there are @user (unsigned *; NULL: 1) changes or more, and all are verified */
+bool sim_all_verified(struct sim *sim, void *user);
+/** sim_effect_is_in_flight() - of that controller, as the fleet sees it */
+bool sim_effect_is_in_flight(const struct controller *controller);
+/** sim_fleet() - of a keyspace; NULL: there is none */
+struct fleet *sim_fleet(struct sim *sim, const char *keyspace);
+/** sim_holder() - who has the lease of a keyspace by the store's clock; NULL: nobody, or a dead one */
+struct controller *sim_holder(struct sim *sim, const char *keyspace);
+/** sim_lease_ends_ms() - when the lease of a keyspace ends, in virtual time; INT64_MIN: it is not held */
+int64_t sim_lease_ends_ms(struct sim *sim, const char *keyspace);
+/** sim_fail_over() - the store goes back to its last snapshot, and the checks with it */
+void sim_fail_over(struct sim *sim);
+
+struct sim_rate {
+	unsigned count, peak; /* in all; in the busiest span */
+	double peak_to_mean;
+};
+/** sim_rate() - how evenly those of @kinds (bits) were asked from @from_ms until now, by spans of @span_ms */
+struct sim_rate sim_rate(struct sim *sim, unsigned kinds, int64_t from_ms, int64_t span_ms);
+/** sim_most_of() - how often one controller did one of @kinds since @from_ms, in its busiest span */
+unsigned sim_most_of(struct sim *sim, const struct controller *controller, unsigned kinds, int64_t from_ms,
+		     int64_t span_ms);

@@ -47,11 +47,6 @@ static int fail(struct store_fault *fault, struct error *reterr)
 			 fault->calls);
 }
 
-static void ignore(int result)
-{
-	(void)result;
-}
-
 /* The one shape of all reads: @call is made unless the fault comes before it. */
 #define AROUND(fault, call)                                                                                  \
 	do {                                                                                                 \
@@ -61,34 +56,42 @@ static void ignore(int result)
 		return verdict == PASS ? result : fail(fault, reterr);                                       \
 	} while (0)
 
-static int fault_insert(struct store *store, struct change *change, const char *actor, const char *evidence,
-			struct error *reterr)
+/* Into copies, whatever comes of it: a caller who is not told learns no new revision. */
+static void write_untold(struct store_fault *fault, const struct store_write *writes, size_t count)
 {
-	struct store_fault *fault = fault_of(store);
-	struct change copy = *change;
-	enum verdict verdict = enter(fault);
+	struct store_write *copies = calloc(count, sizeof(*copies));
+	struct change *changes = calloc(count, sizeof(*changes));
 
-	if (verdict == PASS)
-		return store_insert(fault->inner, change, actor, evidence, reterr);
-	/* Into a copy, whatever comes of it: a caller who is not told learns no new revision. */
-	if (verdict == FAIL_AFTER)
-		ignore(store_insert(fault->inner, &copy, actor, evidence, NULL));
-	return fail(fault, reterr);
+	if (!copies || !changes)
+		abort();
+	for (size_t i = 0; i < count; i++) {
+		changes[i] = *writes[i].change;
+		copies[i] = writes[i];
+		copies[i].change = &changes[i];
+	}
+	store_write(fault->inner, copies, count);
+	free(changes);
+	free(copies);
 }
 
-static int fault_update(struct store *store, struct change *change, const struct store_expect *expect,
-			const struct history_entry *entry, struct error *reterr)
+/* A batch is one call: one transaction. */
+static void fault_write(struct store *store, struct store_write *writes, size_t count)
 {
 	struct store_fault *fault = fault_of(store);
-	struct change copy = *change;
 	enum verdict verdict = enter(fault);
+	struct error error;
 
-	if (verdict == PASS)
-		return store_update(fault->inner, change, expect, entry, reterr);
-	/* Into a copy, whatever comes of it: a caller who is not told learns no new revision. */
+	if (verdict == PASS) {
+		store_write(fault->inner, writes, count);
+		return;
+	}
 	if (verdict == FAIL_AFTER)
-		ignore(store_update(fault->inner, &copy, expect, entry, NULL));
-	return fail(fault, reterr);
+		write_untold(fault, writes, count);
+	fail(fault, &error);
+	for (size_t i = 0; i < count; i++) {
+		writes[i].result = -1;
+		writes[i].error = error;
+	}
 }
 
 static int fault_load(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
@@ -110,20 +113,26 @@ static int fault_history(struct store *store, const char *cluster, const char *u
 	       store_history(fault_of(store)->inner, cluster, uuid, arena, ret, ret_count, reterr));
 }
 
-static int fault_lease(struct store *store, const char *scope, const char *owner, int64_t *ret_epoch,
-		       char *ret_holder, struct error *reterr)
+static int fault_live(struct store *store, const char *cluster, int64_t cancelled_since_ms,
+		      struct arena *arena, struct live *ret, struct error *reterr)
 {
 	AROUND(fault_of(store),
-	       store_lease(fault_of(store)->inner, scope, owner, ret_epoch, ret_holder, reterr));
+	       store_live(fault_of(store)->inner, cluster, cancelled_since_ms, arena, ret, reterr));
 }
 
-static void fault_release(struct store *store, const char *scope)
+static int fault_lease(struct store *store, const char *scope, const char *owner, int64_t for_ms,
+		       struct lease *ret, struct error *reterr)
+{
+	AROUND(fault_of(store), store_lease(fault_of(store)->inner, scope, owner, for_ms, ret, reterr));
+}
+
+static void fault_release(struct store *store, const char *scope, const char *owner)
 {
 	struct store_fault *fault = fault_of(store);
 	enum verdict verdict = enter(fault);
 
 	if (verdict != FAIL_BEFORE)
-		store_release(fault->inner, scope);
+		store_release(fault->inner, scope, owner);
 	if (verdict != PASS)
 		fail(fault, NULL);
 }
@@ -141,11 +150,11 @@ static void fault_close(struct store *store)
 
 static const struct store_ops fault_ops = {
 	.scheme = "fault",
-	.insert = fault_insert,
-	.update = fault_update,
+	.write = fault_write,
 	.load = fault_load,
 	.list = fault_list,
 	.history = fault_history,
+	.live = fault_live,
 	.lease = fault_lease,
 	.release = fault_release,
 	.check = fault_check,
@@ -199,7 +208,7 @@ int store_fault_restart(struct store *store, struct error *reterr)
 
 	/* First close: the leases of the dead must be free before anybody asks. */
 	fault->inner = store_close(fault->inner);
-	result = store_open(store->url, false, &next, reterr);
+	result = store_open(&(struct store_config){ .url = store->url }, &next, reterr);
 	fault->inner = next;
 	fault->calls = 0;
 	fault->countdown = 0;

@@ -2,14 +2,14 @@
 /*
  * store_fault: a store whose process can die, or whose disk can fail, at the n-th call.
  *
- *	store_open(url, false, &inner, err);
+ *	store_open(&config, &inner, err);
  *	store_fault_wrap(inner, &store);
  *	store_fault_arm(store, n, STORE_FAULT_AFTER, STORE_FAULT_DIE, on_death, test);
  *	... run the scenario on `store`; on_death() may longjmp() out of it ...
  *	store_fault_restart(store, err);	the next process: leases are gone, what was committed is there
  *
- * Every call of store.h counts, store_release() too, store_close() and store_url() not. Used in
- * process by the crash tests, so no code that ships knows of it.
+ * Every call of store.h counts, a batch as one, store_release() too, store_close() and store_url() not.
+ * Used in process by the crash tests, so no code that ships knows of it.
  */
 #include "vtddl/store.h"
 

@@ -121,6 +121,35 @@ static void test_copies_are_copies(void **state)
 	assert_string_equal(arena_memdup(&arena, NULL, 0), "");
 }
 
+static void test_one_takes_over_what_another_holds(void **state)
+{
+	struct arena from;
+	char *ours, *first, *second;
+	size_t used;
+
+	(void)state;
+	arena_init(&arena, 0);
+	for (unsigned round = 0; round < 3; round++) { /* into an empty one, then behind what is there */
+		arena_init(&from, 0);
+		used = arena.used;
+		first = arena_strdup(&from, "first");
+		arena_alloc(&from, 100000); /* several blocks */
+		second = arena_strdup(&from, "second");
+		used += from.used;
+		arena_adopt(&arena, &from);
+		assert_int_equal(arena.used, used);
+		assert_int_equal(from.used, 0);
+		assert_null(from.blocks);
+		arena_adopt(&arena, &from); /* nothing is left */
+		ours = arena_strdup(&arena, "ours");
+		memset(arena_alloc(&arena, 5000), '?', 5000);
+		arena_release(&from);
+		assert_string_equal(first, "first");
+		assert_string_equal(second, "second");
+		assert_string_equal(ours, "ours");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +160,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_everything_that_exceeds_a_limit_is_null, arena_teardown),
 		cmocka_unit_test_teardown(test_nothing_still_has_an_address_of_its_own, arena_teardown),
 		cmocka_unit_test_teardown(test_copies_are_copies, arena_teardown),
+		cmocka_unit_test_teardown(test_one_takes_over_what_another_holds, arena_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,7 @@ static const char *const good[][2] = {
 	{ "requested_timestamp", "1764435001" },
 	{ "retries", "4" },
 	{ "is_view", "0" },
+	{ "tablet_failure", "0" },
 	{ "is_immediate_operation", "0" },
 	{ "ready_to_complete", "1" },
 	{ "postpone_launch", "0" },
@@ -156,7 +157,7 @@ static void test_every_column_lands_in_its_member(void **state)
 static void test_each_flag_comes_from_its_own_column(void **state)
 {
 	static const char *const flags[] = { "postpone_completion", "postpone_launch", "ready_to_complete",
-					     "is_immediate_operation", "is_view" };
+					     "is_immediate_operation", "is_view", "tablet_failure" };
 
 	(void)state;
 	for (size_t i = 0; i < LENGTH(flags); i++) {
@@ -169,6 +170,7 @@ static void test_each_flag_comes_from_its_own_column(void **state)
 		assert_int_equal(rows->ready_to_complete, i == 2);
 		assert_int_equal(rows->is_immediate_operation, i == 3);
 		assert_int_equal(rows->is_view, i == 4);
+		assert_int_equal(rows->tablet_failure, i == 5);
 	}
 }
 
@@ -253,6 +255,7 @@ static void test_what_is_no_number_is_an_error_that_names_the_column(void **stat
 		"started_timestamp",
 		"requested_timestamp",
 		"is_immediate_operation",
+		"tablet_failure",
 		"ready_to_complete",
 		"postpone_launch",
 		"postpone_completion",

@@ -206,6 +206,32 @@ static void test_texts_are_utf8_without_nul(void **state)
 		       "at byte 2, in vtctldata.SchemaMigration.shard: not UTF-8, or a NUL inside");
 }
 
+/* Texts are looked at in pieces: a byte must not be seen less for where it stands. */
+static void test_each_place_of_a_long_text_is_looked_at(void **state)
+{
+	static const char plain[] = "alter table t add column c";
+
+	(void)state;
+	for (size_t length = 1; length < sizeof(plain); length++)
+		for (size_t at = 0; at < length; at++) {
+			char *text = malloc(length);
+
+			assert_non_null(text);
+			for (unsigned byte = 0; byte < 256; byte++) { /* none of the upper half may stand alone */
+				memcpy(text, plain, length);
+				text[at] = (char)byte;
+				assert_int_equal(scan_text_is_clean((const uint8_t *)text, length),
+						 byte > 0 && byte < 128);
+			}
+			memcpy(text, plain, length);
+			if (at + 1 < length) {
+				memcpy(text + at, "\xc3\xa9", 2);
+				assert_true(scan_text_is_clean((const uint8_t *)text, length));
+			}
+			free(text);
+		}
+}
+
 static void test_a_byte_field_may_hold_any_byte(void **state)
 {
 	(void)state;
@@ -369,6 +395,7 @@ int main(void)
 	    TEST(test_a_wire_type_that_does_not_match_is_refused),
 	    TEST(test_lengths_outside_the_message_are_refused),
 	    TEST(test_texts_are_utf8_without_nul),
+	    TEST(test_each_place_of_a_long_text_is_looked_at),
 	    TEST(test_a_byte_field_may_hold_any_byte),
 	    TEST(test_a_text_has_a_limit_of_64_kib),
 	    TEST(test_create_statements_and_rows_have_a_limit_of_1_mib),

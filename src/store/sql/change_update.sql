@@ -6,7 +6,8 @@ UPDATE ddl_pipeline SET
 	epoch = :epoch, revision = :revision, rule = :rule, reason = :reason, gate = :gate,
 	cancel_asked = :cancel_asked, adopted = :adopted, last_effect = :last_effect, attempts = :attempts,
 	next_attempt_at_ms = :next_attempt_at_ms, in_flight_until_ms = :in_flight_until_ms,
-	updated_at_ms = :updated_at_ms, deadline_at_ms = :deadline_at_ms
+	updated_at_ms = :updated_at_ms, deadline_at_ms = :deadline_at_ms,
+	shard_count = :shard_count
 WHERE cluster = :cluster AND uuid = :uuid AND context = :context AND ddl_sha256 = :ddl_sha256
 	AND phase = :expect_phase AND revision = :expect_revision AND epoch <= :epoch
 	AND (SELECT ddl_lock.epoch FROM ddl_lock

@@ -38,6 +38,8 @@ CREATE TABLE ddl_pipeline (
 	updated_at_ms INTEGER NOT NULL,
 	deadline_at_ms INTEGER NOT NULL,
 	created_by TEXT NOT NULL,
+	-- Of ddl_pipeline_shard, so that a list of what is live need not read the shards.
+	shard_count INTEGER NOT NULL CHECK (shard_count BETWEEN 0 AND 1024),
 	UNIQUE (cluster, context),
 	UNIQUE (cluster, uuid),
 	-- phase_is_live() in core/change.c says the same; tests/contract compares the two.
@@ -51,6 +53,8 @@ CREATE UNIQUE INDEX ddl_pipeline_holds_table ON ddl_pipeline (cluster, keyspace_
 CREATE INDEX ddl_pipeline_cluster ON ddl_pipeline (cluster);
 CREATE INDEX ddl_pipeline_keyspace ON ddl_pipeline (cluster, keyspace_name);
 CREATE INDEX ddl_pipeline_table ON ddl_pipeline (cluster, keyspace_name, table_name);
+-- A cancelled change is watched for a while after it.
+CREATE INDEX ddl_pipeline_cancelled ON ddl_pipeline (cluster, updated_at_ms) WHERE phase = 'cancelled';
 CREATE INDEX ddl_pipeline_statement ON ddl_pipeline (cluster, ddl_sha256);
 
 -- The expected set, as recorded with the intent.

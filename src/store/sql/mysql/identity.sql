@@ -1,0 +1,1 @@
+SELECT application, version FROM ddl_store WHERE id = 1
