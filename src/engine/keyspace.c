@@ -71,6 +71,8 @@ void keyspaces_free(struct engine *engine)
 		for (size_t j = 0; j < keyspace->resident_count; j++)
 			resident_free(keyspace->residents[j]);
 		sweep_free(keyspace);
+		timer_clear(engine, &keyspace->renewal); /* the heap is still walked for those that follow */
+		timer_clear(engine, &keyspace->sweep_timer);
 		free(keyspace->residents);
 		free(keyspace);
 	}

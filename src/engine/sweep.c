@@ -208,7 +208,8 @@ void sweep_forget(struct resident *resident)
 			abort();
 		resident->shard_count = (uint32_t)count;
 	}
-	memset(resident->shards, 0, count * sizeof(*resident->shards));
+	if (count)
+		memset(resident->shards, 0, count * sizeof(*resident->shards));
 }
 
 static void take_row(struct resident *resident, const struct migration *row)
