@@ -387,7 +387,7 @@ struct row_bytes rows_answer(struct rows *rows, const struct row_range *range, c
 	to = rows->answer;
 	for (unsigned shard = 0; shard < rows->size.shards; shard++) {
 		struct piece tablet;
-		uint64_t taken = 0;
+		uint64_t taken = 0, skipped = 0;
 
 		tablet_piece(&rows->size, range->keyspace, shard, &tablet);
 		for (unsigned i = range->first; i < range->end; i++) {
@@ -396,6 +396,10 @@ struct row_bytes rows_answer(struct rows *rows, const struct row_range *range, c
 
 			if (filter->status != 0 && stages[template->stage].status != filter->status)
 				continue;
+			if (skipped < filter->skip) {
+				skipped++;
+				continue;
+			}
 			if (filter->limit != 0 && taken++ == filter->limit)
 				break;
 			to = row_put(template, &rows->shards[shard], &tablet, to);

@@ -34,6 +34,7 @@ bool rows_find(const struct rows *rows, const char *uuid, const char *context, s
 struct row_filter {
 	int status;	 /* enum migration_status; 0: all */
 	uint64_t limit;	 /* of each shard; 0: none */
+	uint64_t skip;	 /* rows of each shard that are left out first */
 	bool descending; /* newest first */
 };
 

@@ -186,7 +186,7 @@ static void refuse(struct stub *stub, uint64_t tag, int code, const char *text)
 
 static void answer_migrations(struct stub *stub, uint64_t tag, const struct codec_call *call)
 {
-	const struct row_filter filter = { call->status, call->request.limit, call->descending };
+	const struct row_filter filter = { call->status, call->request.limit, call->request.skip, call->descending };
 	struct row_range range = { .end = stub->size.changes };
 	struct row_bytes rows = { .bytes = (const uint8_t *)"" };
 	bool one = call->request.uuid != NULL || call->request.context != NULL;

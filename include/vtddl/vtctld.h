@@ -49,6 +49,7 @@ struct vtctld_request {
 	const char *caller_id; /* effects: principal; NULL: none */
 	uint64_t limit;       /* GET_SCHEMA_MIGRATIONS: rows per shard, the newest where uuid is NULL;
 			       * EXECUTE_FETCH_AS_DBA: rows */
+	uint64_t skip;	      /* GET_SCHEMA_MIGRATIONS with a limit: so many rows of each shard are left out first */
 	struct tablet_alias tablet; /* EXECUTE_FETCH_AS_DBA, GET_SCHEMA, CHECK_THROTTLER */
 	int64_t timeout_ms;
 };

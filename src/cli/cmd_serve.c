@@ -136,8 +136,7 @@ static void tell_ready(struct pulse *pulse, const struct serve *serve)
 	engine_store_trouble(serve->session.engine, &live_at_ms);
 	if (pulse->ready || !live_at_ms)
 		return;
-	pulse->ready = true;
-	notify_send("READY=1");
+	pulse->ready = notify_send("READY=1"); /* else with the next turn: it is waited for */
 }
 
 static void tell_status(struct pulse *pulse, const struct serve *serve, int64_t now_ms)

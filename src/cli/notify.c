@@ -10,17 +10,18 @@
 
 #define STATE_MAX 1024
 
-void notify_send(const char *format, ...)
+bool notify_send(const char *format, ...)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	char state[STATE_MAX];
 	va_list arguments;
 	size_t length;
+	bool sent;
 	int fd;
 
 	if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof address.sun_path)
-		return;
+		return true;
 	memcpy(address.sun_path, path, strlen(path));
 	if (path[0] == '@') /* a name that is in no file system */
 		address.sun_path[0] = '\0';
@@ -29,13 +30,13 @@ void notify_send(const char *format, ...)
 	va_end(arguments);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return;
+		return false;
 	if (length >= sizeof state)
 		length = sizeof state - 1;
-	/* What cannot be told is not told: systemd has a time limit for that. */
-	(void)!sendto(fd, state, length, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
-		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
+	sent = sendto(fd, state, length, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr *)&address,
+		      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))) >= 0;
 	close(fd);
+	return sent;
 }
 
 int64_t notify_watchdog_ms(void)

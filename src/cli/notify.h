@@ -11,8 +11,12 @@
 
 #include "vtddl/error.h"
 
-/** notify_send() - lines of assignments, "READY=1\nSTATUS=..."; nothing where nobody listens. Never blocks */
-void notify_send(const char *format, ...) printf_like(1, 2);
+/**
+ * notify_send() - lines of assignments, "READY=1\nSTATUS=..."; never blocks
+ *
+ * Return: false, it did not get through just now; true, it did, or nobody listens.
+ */
+bool notify_send(const char *format, ...) printf_like(1, 2);
 
 /** notify_watchdog_ms() - how often WATCHDOG=1 must be sent at the latest; 0: it is not asked for */
 int64_t notify_watchdog_ms(void);

@@ -109,6 +109,7 @@ struct keyspace {
 
 	/* The lease. Until the first answer nobody is known to hold it. */
 	bool leader, asked;
+	bool no_end;		 /* another held it, and such a lease ends with its process */
 	int64_t epoch;
 	int64_t until_ms;	 /* monotonic: ours ends; of another: may be tried then */
 	int64_t asked_at_ms;	 /* monotonic, when the last answered call was made */

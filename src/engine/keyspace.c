@@ -11,6 +11,7 @@
 #define RETRY_MS 2000	 /* after a renewal that failed */
 #define CROWD_MS 1500	 /* those who wait for the end of a lease come within so long after it */
 #define CROWD_FIRST_MS 500
+#define CROWD_HOST_MS 100 /* of one host: a lease that ends with its process */
 
 /* ---- The table of keyspaces ---- */
 
@@ -199,16 +200,17 @@ void keyspace_reply(struct keyspace *keyspace, const struct pending *pending, co
 void keyspace_follow(struct keyspace *keyspace, const struct lease_row *row)
 {
 	struct engine *engine = keyspace->engine;
-	int64_t left_ms = row ? row->left_ms : 0, at_ms;
+	int64_t left_ms = row ? row->left_ms : 0, most_ms = keyspace->asked ? CROWD_MS : CROWD_FIRST_MS, at_ms;
 
 	if (keyspace->leader || keyspace->renewing)
 		return;
 	snprintf(keyspace->holder, sizeof(keyspace->holder), "%s", row && left_ms > 0 ? row->holder : "");
 	if (left_ms == LEASE_NO_END) {
+		keyspace->no_end = true;
 		timer_clear(engine, &keyspace->renewal);
 		return;
 	}
-	at_ms = engine->now_ms + (left_ms > 0 ? left_ms : 0) + crowd_ms(engine, keyspace->asked ? CROWD_MS : CROWD_FIRST_MS);
+	at_ms = engine->now_ms + (left_ms > 0 ? left_ms : 0) + crowd_ms(engine, keyspace->no_end ? CROWD_HOST_MS : most_ms);
 	/* once it is over the first plan stands: another survey does not put it off */
 	if (left_ms > 0 || keyspace->renewal.at_ms > at_ms)
 		timer_set(engine, &keyspace->renewal, at_ms);

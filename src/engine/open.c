@@ -14,6 +14,7 @@
 #define OPEN_TRIES 3   /* a server that was never seen is given up after so many silent reads */
 #define STRATEGY "vitess --postpone-completion --singleton-context"
 #define DISCOVER_ROWS 1000
+#define BUSY_TABLE_MS 2000 /* how often it is looked whether the table is free */
 #define NAMES_SHOWN 400
 
 /* ---- What does the fleet show? ---- */
@@ -321,10 +322,26 @@ static void on_insert(struct task *task, const struct reply *reply)
 		.live_only = true, .limit = 1 };
 }
 
+/* Somebody drives it, and it needs no person: it comes to its end while we wait. */
+static bool will_end(const struct task *task, const struct change *other)
+{
+	bool at_gate = other->phase == PHASE_SUBMITTED && other->gate == GATE_MANUAL;
+
+	return !task->keyspace->leader && !phase_is_final(other->phase) && !at_gate &&
+	       task->engine->now_ms < task->until_ms;
+}
+
 static void on_busy_table(struct task *task, const struct reply *reply)
 {
 	const struct change *other = reply->result == 0 && reply->change_count ? &reply->changes[0] : NULL;
 
+	if (other && will_end(task, other)) {
+		snprintf(task->reason, sizeof(task->reason),
+			 "another change of table '%s', %s, is driven by %s; waiting for its end", task->ddl.table, other->uuid,
+			 task->keyspace->holder);
+		task_idle(task, BUSY_TABLE_MS);
+		return;
+	}
 	/* one that a person must end first does not go away by waiting */
 	task_fail(task, other && phase_is_final(other->phase) ? ERROR_BLOCKED : ERROR_WAITING,
 		  "another change of table '%s' is not over: %s, phase %s; see `vtddl show %s %s`, end it with `vtddl complete` or `vtddl cancel`, then run this one",

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SURVEY_MS 2000	       /* how often the store is asked for everything that is live */
+#define SURVEY_MS 1000	       /* how often the store is asked for everything that is live; rarer where there is much */
 #define SURVEY_FIRST_MS 500    /* within so long after the start */
 #define CANCEL_WATCH_MS 120000 /* beyond an effect's deadline: one that was late may revive it (R6) */
 

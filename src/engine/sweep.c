@@ -9,15 +9,16 @@
 #include <string.h>
 
 #define ROWS_SLACK 32	     /* beside our changes: foreign ones, and those that just ended */
-#define ROWS_MAX 30000	     /* of all shards together: half of a reply of 16 MiB */
+#define ROWS_MAX 16000	     /* of all shards together in one reply: half of its 16 MiB; then comes another page */
 #define TOPOLOGY_MS 60000    /* how old it may be for a sweep; a decision reads its own */
-#define SWEEPS_MAX 8	     /* under way at one vtctld */
+#define SWEEPS_MAX 4	     /* under way at one vtctld; each holds a reply of some megabytes */
 #define BUSY_MS 50
 
 struct sweep {
 	struct arena arena;
 	struct vtctld_reply rows, topology;
-	bool rows_asked, topology_asked;
+	bool rows_asked, topology_asked, begun;
+	size_t skip, limit; /* of the page, for each shard */
 	unsigned waiting;
 	unsigned server;
 };
@@ -60,13 +61,15 @@ static size_t helped(const struct keyspace *keyspace)
 static void ask_rows(struct keyspace *keyspace, struct sweep *sweep)
 {
 	struct request *request = engine_emit_rpc_for(keyspace, VTCTLD_GET_SCHEMA_MIGRATIONS, FOR_SWEEP, &sweep->arena);
-	size_t shards = keyspace->shard_count ? keyspace->shard_count : 1, limit = keyspace->resident_count + ROWS_SLACK;
+	size_t wanted = keyspace->resident_count + ROWS_SLACK, most = ROWS_MAX / (keyspace->shard_count + 1) + 1;
 
-	if (keyspace->resident_count == 1) {
+	sweep->limit = wanted < most ? wanted : most;
+	if (keyspace->resident_count == 1 && sweep->skip == 0) {
 		request->rpc.uuid = arena_strdup(&sweep->arena, keyspace->residents[0]->change.uuid);
-		limit = 4;
+		sweep->limit = wanted;
 	}
-	request->rpc.limit = limit * shards > ROWS_MAX ? ROWS_MAX / shards : limit;
+	request->rpc.limit = sweep->limit;
+	request->rpc.skip = sweep->skip;
 	sweep->rows_asked = true;
 	sweep->waiting++;
 }
@@ -75,7 +78,8 @@ void sweep_fire(struct timer *timer)
 {
 	struct keyspace *keyspace = container_of(timer, struct keyspace, sweep_timer);
 	struct engine *engine = keyspace->engine;
-	bool down = server_is_down(engine, keyspace->server);
+	/* alone, and the rows behind it: it tells whether vtctld is back, and how many shards will answer */
+	bool topology_first = server_is_down(engine, keyspace->server) || !keyspace->topology_at_ms;
 	struct sweep *sweep;
 	int64_t wait_ms;
 
@@ -96,12 +100,12 @@ void sweep_fire(struct timer *timer)
 	keyspace->sweep = sweep;
 	engine->servers[sweep->server].sweeps++;
 	engine->counters.sweeps++;
-	if (down || !keyspace->topology_at_ms || engine->now_ms - keyspace->topology_at_ms >= TOPOLOGY_MS) {
+	if (topology_first || engine->now_ms - keyspace->topology_at_ms >= TOPOLOGY_MS) {
 		engine_emit_rpc_for(keyspace, VTCTLD_FIND_ALL_SHARDS, FOR_SWEEP_TOPOLOGY, &sweep->arena);
 		sweep->topology_asked = true;
 		sweep->waiting++;
 	}
-	if (!down)
+	if (!topology_first)
 		ask_rows(keyspace, sweep);
 }
 
@@ -177,7 +181,7 @@ void sweep_brief(struct shard_brief *brief, const struct migration *row)
 	};
 }
 
-static struct resident *resident_of(const struct keyspace *keyspace, const char *uuid)
+static struct resident *find_resident(const struct keyspace *keyspace, const char *uuid)
 {
 	size_t low = 0, high = keyspace->resident_count;
 
@@ -212,19 +216,52 @@ void sweep_forget(struct resident *resident)
 		memset(resident->shards, 0, count * sizeof(*resident->shards));
 }
 
-static void take_row(struct resident *resident, const struct migration *row)
-{
-	size_t shard = sweep_shard(resident->keyspace, row->shard);
+/*
+ * Rows come shard by shard, and those of one change share the text of its uuid (wire/rows.c): what was found
+ * once is found again by its address. Without it comparing texts would be a third of a sweep.
+ */
+#define KNOWN_COUNT 1024
 
-	if (shard == resident->shard_count || resident->shards[shard].status != MIGRATION_UNKNOWN) {
+struct reader {
+	struct keyspace *keyspace;
+	size_t shard; /* of the last row */
+	struct {
+		const char *uuid;
+		struct resident *resident;
+	} known[KNOWN_COUNT];
+};
+
+static struct resident *resident_of(struct reader *reader, const char *uuid)
+{
+	size_t slot = (size_t)(((uintptr_t)uuid >> 3) * 0x9e3779b1u) % KNOWN_COUNT;
+
+	if (reader->known[slot].uuid != uuid) {
+		reader->known[slot].uuid = uuid;
+		reader->known[slot].resident = find_resident(reader->keyspace, uuid);
+	}
+	return reader->known[slot].resident;
+}
+
+static void take_row(struct reader *reader, const struct migration *row)
+{
+	const struct keyspace *keyspace = reader->keyspace;
+	struct resident *resident = resident_of(reader, row->uuid);
+	struct shard_brief *brief;
+
+	if (!resident || !sweeps_help(resident))
+		return;
+	if (reader->shard >= keyspace->shard_count || strcmp(keyspace->shard_names[reader->shard], row->shard) != 0)
+		reader->shard = sweep_shard(keyspace, row->shard);
+	if (reader->shard >= resident->shard_count || resident->shards[reader->shard].status != MIGRATION_UNKNOWN) {
 		resident->odd = true; /* no such shard, or it answered twice */
 		return;
 	}
-	sweep_brief(&resident->shards[shard], row);
+	brief = &resident->shards[reader->shard];
+	sweep_brief(brief, row);
 	resident->marks++;
-	resident->ready_rows += resident->shards[shard].ready;
-	resident->odd |= !migration_is_live(row) || !row->postpone_completion ||
-			 resident->shards[shard].status == MIGRATION_UNKNOWN || strcmp(row->table, resident->change.table) != 0;
+	resident->ready_rows += brief->ready;
+	resident->odd |= !migration_is_live(row) || !row->postpone_completion || brief->status == MIGRATION_UNKNOWN ||
+			 strcmp(row->table, resident->change.table) != 0;
 }
 
 /* The facts that the rows of a quiet change are, for the rule that says what it waits for. */
@@ -267,20 +304,29 @@ static int64_t interval_ms(struct resident *resident)
 			     progress.worst_eta_s > 0 ? 0 : quiet_ms, engine_chance(engine));
 }
 
-static void take_rows(struct keyspace *keyspace, const struct vtctld_reply *reply)
+static void begin(struct keyspace *keyspace)
+{
+	keyspace->sweep->begun = true;
+	for (size_t i = 0; i < keyspace->resident_count; i++)
+		if (sweeps_help(keyspace->residents[i]))
+			sweep_forget(keyspace->residents[i]);
+}
+
+static void take_page(struct keyspace *keyspace, const struct vtctld_reply *reply)
+{
+	struct reader reader = { .keyspace = keyspace };
+
+	for (size_t i = 0; i < reply->migrations.count; i++)
+		take_row(&reader, &reply->migrations.items[i]);
+}
+
+/* All pages are there: what does that mean for each? */
+static void judge(struct keyspace *keyspace)
 {
 	int64_t next_ms = POLL_MAX_MS, one_ms;
 
 	keyspace->observed_at_ms = keyspace->engine->wall_ms;
-	for (size_t i = 0; i < keyspace->resident_count; i++)
-		if (sweeps_help(keyspace->residents[i]))
-			sweep_forget(keyspace->residents[i]);
-	for (size_t i = 0; i < reply->migrations.count; i++) {
-		struct resident *resident = resident_of(keyspace, reply->migrations.items[i].uuid);
-
-		if (resident && sweeps_help(resident))
-			take_row(resident, &reply->migrations.items[i]);
-	}
+	keyspace->failed_sweeps = 0;
 	for (size_t i = 0; i < keyspace->resident_count; i++) {
 		struct resident *resident = keyspace->residents[i];
 
@@ -313,26 +359,51 @@ static void rows_failed(struct keyspace *keyspace)
 		  engine->now_ms + schedule_backoff(2000, POLL_MAX_MS, keyspace->failed_sweeps++, engine_chance(engine)));
 }
 
-static void finish(struct keyspace *keyspace)
+static void end(struct keyspace *keyspace)
+{
+	struct sweep *sweep = keyspace->sweep;
+
+	keyspace->engine->servers[sweep->server].sweeps--;
+	keyspace->sweep = NULL;
+	arena_release(&sweep->arena);
+	free(sweep);
+}
+
+/* Return: true, another page was asked for. */
+static bool go_on(struct keyspace *keyspace, struct sweep *sweep)
+{
+	if (sweep->rows.migrations.count == 0 || sweep->skip + sweep->limit >= keyspace->resident_count + ROWS_SLACK)
+		return false;
+	arena_release(&sweep->arena);
+	sweep->skip += sweep->limit;
+	ask_rows(keyspace, sweep);
+	return true;
+}
+
+static void turn(struct keyspace *keyspace)
 {
 	struct sweep *sweep = keyspace->sweep;
 	struct engine *engine = keyspace->engine;
 
-	engine->servers[sweep->server].sweeps--;
 	if (sweep->topology_asked && sweep->topology.outcome == VTCTLD_DONE)
 		sweep_topology(keyspace, sweep->topology.shards.items, sweep->topology.shards.count);
-	if (engine->stopping || !keyspace->leader)
-		; /* too late: what was seen is another's to judge */
-	else if (sweep->rows_asked && sweep->rows.outcome == VTCTLD_DONE && keyspace->topology_at_ms) {
-		keyspace->failed_sweeps = 0;
-		take_rows(keyspace, &sweep->rows);
-	} else if (!sweep->rows_asked && !server_is_down(engine, keyspace->server))
-		timer_set(engine, &keyspace->sweep_timer, engine->now_ms); /* vtctld is back */
-	else
+	sweep->topology_asked = false;
+	if (engine->stopping || !keyspace->leader) {
+		/* too late: what was seen is another's to judge */
+	} else if (sweep->rows_asked && sweep->rows.outcome == VTCTLD_DONE && keyspace->topology_at_ms) {
+		if (!sweep->begun)
+			begin(keyspace);
+		take_page(keyspace, &sweep->rows);
+		if (go_on(keyspace, sweep))
+			return;
+		judge(keyspace);
+	} else if (!sweep->rows_asked && !server_is_down(engine, keyspace->server) && keyspace->topology_at_ms) {
+		ask_rows(keyspace, sweep);
+		return;
+	} else {
 		rows_failed(keyspace);
-	keyspace->sweep = NULL;
-	arena_release(&sweep->arena);
-	free(sweep);
+	}
+	end(keyspace);
 }
 
 void sweep_reply(struct keyspace *keyspace, enum purpose purpose, const struct reply *reply)
@@ -344,5 +415,5 @@ void sweep_reply(struct keyspace *keyspace, enum purpose purpose, const struct r
 	else
 		sweep->topology = reply->rpc;
 	if (--sweep->waiting == 0)
-		finish(keyspace);
+		turn(keyspace);
 }

@@ -87,6 +87,7 @@ static uint8_t *encode_get_schema_migrations(const struct vtctld_request *reques
 		message.order = VTCTLDATA__QUERY_ORDERING__DESCENDING; /* the limit keeps the newest */
 	}
 	message.limit = request->limit;
+	message.skip = request->skip;
 	return pack(&message.base, ret_length);
 }
 

@@ -63,10 +63,14 @@ static void test_hostile_text_is_only_text(void **state)
 static void test_the_largest_change_fits(void **state)
 {
 	struct change change = new_change(1, "corder", 1), found;
-	char *ddl = test_malloc(DDL_MAX + 2);
-	struct change_shard *shards = test_calloc(SHARDS_MAX + 1, sizeof(*shards));
+	char *ddl;
+	struct change_shard *shards;
 
 	(void)state;
+	if (strcmp(backend->name, "vtgate") == 0) /* Vitess lets no answer beyond 16 MiB through */
+		skip();
+	ddl = test_malloc(DDL_MAX + 2);
+	shards = test_calloc(SHARDS_MAX + 1, sizeof(*shards));
 	memset(ddl, 'x', DDL_MAX + 1);
 	ddl[DDL_MAX] = ddl[DDL_MAX + 1] = '\0';
 	memset(change.table, 't', TABLE_MAX);

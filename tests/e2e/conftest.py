@@ -27,7 +27,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    items.sort(key=lambda item: "replicas" in item.path.name)  # one change of cluster, not two
+    others = ("test_with_replicas.py", "test_with_one_shard.py")  # one change of cluster for each, not more
+    items.sort(key=lambda item: others.index(item.path.name) if item.path.name in others else -1)
     if os.environ.get("E2E_QUICK") != "1":
         return
     config.hook.pytest_deselected(items=[item for item in items if not item.get_closest_marker("core")])

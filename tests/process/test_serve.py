@@ -14,7 +14,8 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from harness import ALTER, ROOT, assert_done_once, wait_until
+from harness import ALTER, ROOT, assert_done_once, read_until, wait_until
+from mysql_server import MysqlServer
 
 HELD = [{"do": "hold_copy", "shard": "80-", "at_ms": 0}]
 
@@ -199,22 +200,28 @@ def test_sigterm_ends_it_at_once_and_the_next_one_may_act(sim, vtddl, daemon):
     assert got.returncode == 0 and "another process" not in got.stderr
 
 
-def test_sigterm_waits_for_an_effect_but_not_for_ever(sim, vtddl, daemon):
+def test_sigterm_waits_for_an_effect_but_not_for_ever_and_begins_none(sim, vtddl, daemon):
     fleet = sim(scale=20, script=[{"on": "CompleteSchemaMigration", "when": "after", "drop": True}])
+    other = sim("--keyspace", "customer", scale=20)
     program = vtddl(fleet)
-    serve = daemon(program)
-    uuid = submit(program)
-    wait_until(lambda: is_ready(serve, uuid), "ready")
+    servers = ["--server", f"customer={other.address}"]
+    serve = daemon(program, *servers)
+    uuid, later = submit(program), submit(program, *servers, keyspace="customer")
+    wait_until(lambda: is_ready(serve, uuid) and is_ready(serve, later), "ready")
     complete = program.start("complete", "commerce", uuid)
     wait_until(lambda: serve.log("change moved", phase="completing"), "released")
     time.sleep(0.5)
     complete.kill()
     complete.communicate()
-    count = len(fleet.effects())
     began = time.monotonic()
-    assert serve.stop() == 0
-    assert 8 < time.monotonic() - began < 15
-    assert len(fleet.effects()) <= count + 1
+    serve.process.send_signal(signal.SIGTERM)
+    wait_until(lambda: serve.log("stopping: nothing new is sent, what is in flight is waited for"), "it stops")
+    complete = program.start("complete", "customer", later, *servers)
+    assert serve.process.wait(20) == 0
+    assert 8 < time.monotonic() - began < 13
+    complete.kill()
+    complete.communicate()
+    assert log_of(serve, later) == [], "the gate was opened too late for this daemon"
 
 
 def test_a_second_signal_ends_it_without_waiting(sim, vtddl, daemon):
@@ -241,6 +248,30 @@ def test_a_reader_of_events_does_not_keep_it_alive(sim, vtddl, daemon):
         began = time.monotonic()
         assert serve.stop() == 0
         assert time.monotonic() - began < 3
+
+
+@pytest.fixture(scope="module")
+def mysql():
+    server = MysqlServer().start()
+    yield server
+    server.remove()
+
+
+@pytest.mark.parametrize("end", ["done", "signal"])
+def test_a_single_command_gives_its_lease_of_a_shared_store_back(sim, vtddl, mysql, end):
+    fleet = sim(scale=20, script=HELD if end == "signal" else None)
+    program = vtddl(fleet)
+    url, secret = mysql.database()
+    words = ["commerce", "--sql", ALTER, "--store", url, "--store-password-file", secret]
+    if end == "done":
+        assert program.run("submit", *words).returncode == 0
+    else:
+        run = program.start("run", *words)
+        read_until(run, "phase submitted")
+        run.send_signal(signal.SIGTERM)
+        assert run.communicate(timeout=30) and run.returncode == 143
+    lock = mysql.sql("select epoch, owner from ddl_lock", database=url.rsplit("/", 1)[1]).stdout
+    assert lock == "1\t\n", "it was taken once, and is nobody's"
 
 
 # ---- Reading the configuration again ----
@@ -422,7 +453,9 @@ class Manager:
         self.seen = []
 
     def wait_for(self, pattern):
+        until = time.monotonic() + 20
         while not any(re.search(pattern, message) for message in self.seen):
+            assert time.monotonic() < until, self.seen[-20:]
             self.seen.append(self.socket.recv(65536).decode())
 
 

@@ -192,23 +192,27 @@ static bool tablets_answer(struct fleet *fleet, struct call *call, const char **
 static void read_shard_rows(struct fleet *fleet, struct call *call, const struct shard *shard)
 {
 	bool doubled = call->has_fault && list_has(call->fault.doubled, shard->name);
-	size_t asked = 0, left_out = 0;
+	size_t asked = 0, first = 0, end, at = 0;
 
 	if (is_missing(call, shard) || shard_hides_from_reads(fleet, shard))
 		return;
 	for (size_t i = 0; i < shard->row_count; i++)
 		asked += row_is_asked(call, shard->rows[i]);
-	if (call->request.limit > 0 && asked > call->request.limit) /* the newest are kept */
-		left_out = asked - (size_t)call->request.limit;
+	end = asked;
+	if (call->request.limit > 0) { /* skip without limit is ignored; the newest are kept */
+		end -= call->request.skip < asked ? (size_t)call->request.skip : asked;
+		first = end > call->request.limit ? end - (size_t)call->request.limit : 0;
+	}
 	for (size_t i = 0; i < shard->row_count; i++) {
 		const struct row *row = shard->rows[i];
 
 		if (!row_is_asked(call, row))
 			continue;
-		if (left_out > 0) {
-			left_out--;
+		if (at < first || at >= end) {
+			at++;
 			continue;
 		}
+		at++;
 		call->reply.migrations.items[call->reply.migrations.count++] =
 			migration_copy(call->arena, &row->now);
 		if (doubled) /* what an old primary still shows: the row as it was inserted */

@@ -113,6 +113,7 @@ static bool decode_migrations(ProtobufCMessage *message, struct arena *arena, st
 	ret->request.uuid = absent_if_empty(request->uuid);
 	ret->request.context = absent_if_empty(request->migration_context);
 	ret->request.limit = request->limit;
+	ret->request.skip = request->skip;
 	ret->descending = request->order == VTCTLDATA__QUERY_ORDERING__DESCENDING;
 	/* Only the first filter that is there counts. */
 	if (ret->request.uuid == NULL && ret->request.context == NULL)

@@ -1,0 +1,1 @@
+"""What tools/bench is made of."""
