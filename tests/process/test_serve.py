@@ -90,6 +90,21 @@ def daemon():
             one.process.wait(20)
 
 
+@pytest.fixture
+def beside():
+    """Starts a command beside the daemon; what is left of it is ended."""
+    started = []
+
+    def start(program, *words):
+        started.append(program.start(*words))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
 def submit(program, *words, sql=ALTER, keyspace="commerce"):
     got = program.run("submit", keyspace, "--sql", sql, *words)
     assert got.returncode == 0, got.stderr
@@ -126,12 +141,12 @@ def test_it_drives_what_is_submitted_and_a_run_follows_it_to_the_end(sim, vtddl,
     assert serve.stop() == 0
 
 
-def test_an_opened_gate_needs_nobody_else(sim, vtddl, daemon):
+def test_an_opened_gate_needs_nobody_else(sim, vtddl, daemon, beside):
     """The run that opened the gate is killed: the daemon does the rest."""
     fleet = sim(script=HELD, scale=20)
     program = vtddl(fleet)
     serve = daemon(program)
-    run = program.start("run", "commerce", "--sql", ALTER)
+    run = beside(program, "run", "commerce", "--sql", ALTER)
     wait_until(lambda: [c for c in serve.changes() if c["phase"] == "submitted" and c["gate"] == "auto"],
                "it is submitted, its gate open")
     run.kill()
@@ -141,7 +156,7 @@ def test_an_opened_gate_needs_nobody_else(sim, vtddl, daemon):
     assert_done_once(fleet, program)
 
 
-def test_killed_at_any_moment_it_goes_on_after_a_restart(sim, vtddl, daemon):
+def test_killed_at_any_moment_it_goes_on_after_a_restart(sim, vtddl, daemon, beside):
     fleet = sim(scale=20, script=[{"on": "CompleteSchemaMigration", "when": "after", "drop": True, "times": 1}])
     program = vtddl(fleet)
     serve = daemon(program, "--effect-timeout", "2s")
@@ -150,7 +165,7 @@ def test_killed_at_any_moment_it_goes_on_after_a_restart(sim, vtddl, daemon):
         serve.stop(signal.SIGKILL)
         serve.start()
         wait_until(lambda: [c for c in serve.changes() if c["uuid"] == uuid], "it is found again")
-    complete = program.start("complete", "commerce", uuid)
+    complete = beside(program, "complete", "commerce", uuid)
     wait_until(lambda: serve.log("change moved", phase="completing"), "it is released")
     serve.stop(signal.SIGKILL)
     serve.start()
@@ -160,7 +175,7 @@ def test_killed_at_any_moment_it_goes_on_after_a_restart(sim, vtddl, daemon):
     assert_done_once(fleet, program)
 
 
-def test_one_vtctld_that_hangs_delays_no_other_keyspace(sim, vtddl, daemon):
+def test_one_vtctld_that_hangs_delays_no_other_keyspace(sim, vtddl, daemon, beside):
     hung, good = sim("--keyspace", "hung", scale=20), sim("--keyspace", "good", scale=20)
     program = vtddl()
     servers = ["--server", f"hung={hung.address}", "--server", f"goo*={good.address}"]
@@ -169,7 +184,7 @@ def test_one_vtctld_that_hangs_delays_no_other_keyspace(sim, vtddl, daemon):
     for uuid in uuids:
         wait_until(lambda one=uuid: is_ready(serve, one), "both are ready")
     hung.process.send_signal(signal.SIGSTOP)
-    other = program.start("complete", "hung", uuids[0], *servers)
+    other = beside(program, "complete", "hung", uuids[0], *servers)
     wait_until(lambda: [s for s in serve.get("/api/v1/changes")[1]["servers"] if not s["answering"]],
                "it is seen that one hangs")
     began = len(good.journal())
@@ -200,7 +215,7 @@ def test_sigterm_ends_it_at_once_and_the_next_one_may_act(sim, vtddl, daemon):
     assert got.returncode == 0 and "another process" not in got.stderr
 
 
-def test_sigterm_waits_for_an_effect_but_not_for_ever_and_begins_none(sim, vtddl, daemon):
+def test_sigterm_waits_for_an_effect_but_not_for_ever_and_begins_none(sim, vtddl, daemon, beside):
     fleet = sim(scale=20, script=[{"on": "CompleteSchemaMigration", "when": "after", "drop": True}])
     other = sim("--keyspace", "customer", scale=20)
     program = vtddl(fleet)
@@ -208,7 +223,7 @@ def test_sigterm_waits_for_an_effect_but_not_for_ever_and_begins_none(sim, vtddl
     serve = daemon(program, *servers)
     uuid, later = submit(program), submit(program, *servers, keyspace="customer")
     wait_until(lambda: is_ready(serve, uuid) and is_ready(serve, later), "ready")
-    complete = program.start("complete", "commerce", uuid)
+    complete = beside(program, "complete", "commerce", uuid)
     wait_until(lambda: serve.log("change moved", phase="completing"), "released")
     time.sleep(0.5)
     complete.kill()
@@ -216,7 +231,7 @@ def test_sigterm_waits_for_an_effect_but_not_for_ever_and_begins_none(sim, vtddl
     began = time.monotonic()
     serve.process.send_signal(signal.SIGTERM)
     wait_until(lambda: serve.log("stopping: nothing new is sent, what is in flight is waited for"), "it stops")
-    complete = program.start("complete", "customer", later, *servers)
+    complete = beside(program, "complete", "customer", later, *servers)
     assert serve.process.wait(20) == 0
     assert 8 < time.monotonic() - began < 13
     complete.kill()
@@ -224,13 +239,13 @@ def test_sigterm_waits_for_an_effect_but_not_for_ever_and_begins_none(sim, vtddl
     assert log_of(serve, later) == [], "the gate was opened too late for this daemon"
 
 
-def test_a_second_signal_ends_it_without_waiting(sim, vtddl, daemon):
+def test_a_second_signal_ends_it_without_waiting(sim, vtddl, daemon, beside):
     fleet = sim(scale=20, script=[{"on": "CompleteSchemaMigration", "when": "after", "drop": True}])
     program = vtddl(fleet)
     serve = daemon(program)
     uuid = submit(program)
     wait_until(lambda: is_ready(serve, uuid), "ready")
-    program.start("complete", "commerce", uuid)
+    beside(program, "complete", "commerce", uuid)
     wait_until(lambda: serve.log("change moved", phase="completing"), "released")
     time.sleep(0.5)
     serve.process.send_signal(signal.SIGTERM)

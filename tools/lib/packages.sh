@@ -4,7 +4,7 @@
 BUILD_PACKAGES="build-essential bc meson ninja-build pkg-config libgrpc-dev libprotobuf-c-dev protobuf-c-compiler
 	protobuf-compiler libsqlite3-dev default-libmysqlclient-dev libjansson-dev libinih-dev libssl-dev
 	libmicrohttpd-dev"
-TEST_PACKAGES="libcmocka-dev python3 python3-pytest python3-protobuf python3-selenium python3-prometheus-client
+TEST_PACKAGES="libcmocka-dev python3 python3-pytest python3-pytest-xdist python3-protobuf python3-selenium python3-prometheus-client
 	chromium chromium-driver mariadb-server-core mariadb-client-core clang shellcheck openssl strace valgrind git spin"
 
 as_root() {
