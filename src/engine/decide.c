@@ -234,15 +234,28 @@ static void write_effect_text(struct task *task, const struct vtctld_reply *repl
 		 vtctld_outcome_name(reply->outcome), (int)(length > 800 ? 800 : length), start);
 }
 
+/*
+ * vtctld itself did not answer: it may be cut off and still at work. To repeat the effect need not wait for
+ * that, a reversal must (R4). Code 2 is what Vitess answers to everything that it did not carry through.
+ */
+static bool may_act_still(const struct vtctld_reply *reply)
+{
+	return reply->outcome == VTCTLD_UNKNOWN && reply->code != 2;
+}
+
 static void on_effect(struct task *task, const struct vtctld_reply *reply)
 {
 	struct engine *engine = task->engine;
+	int64_t settle_ms = reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0;
 
 	keyspace_effect_ended(task->keyspace);
 	task->in_flight = EFFECT_NONE;
 	task->effects_ended++;
-	task->ended_until_ms = task->record.in_flight_until_ms;
-	task->idle_at_ms = engine->now_ms + (reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0);
+	if (!may_act_still(reply))
+		task->ended_until_ms = task->record.in_flight_until_ms;
+	else if (task->record.cancel_asked)
+		settle_ms = record_busy_ms(task, &task->record, true);
+	task->idle_at_ms = engine->now_ms + settle_ms;
 	if (reply->outcome != VTCTLD_DONE) {
 		write_effect_text(task, reply);
 		if (task->resident)

@@ -251,6 +251,37 @@ static void test_cancel_withdraws_every_shard_and_is_not_revived_by_a_run(void *
 	sim_free(sim);
 }
 
+/* From the submit to the end of its cancel. */
+static int64_t cancel_after(const struct fault *fault)
+{
+	struct sim *sim = sim_two();
+	struct ask ask = { .keyspace = "commerce", .ddl = ADD, .goal = GOAL_SUBMITTED }, cancel;
+	int64_t began_ms = sim->now_ms, took_ms;
+
+	if (fault)
+		fleet_fault(sim->fleet, fault);
+	sim_run(sim, &ask, HOUR_MS);
+	assert_int_equal(sim->phase, PHASE_SUBMITTED);
+	cancel = (struct ask){ .keyspace = "commerce", .uuid = sim->uuid, .goal = GOAL_CANCELLED };
+	sim_run(sim, &cancel, HOUR_MS);
+	assert_int_equal(sim->phase, PHASE_CANCELLED);
+	took_ms = sim->now_ms - began_ms;
+	sim_free(sim);
+	return took_ms;
+}
+
+/* R4: Vitess may still be at work on a submit whose connection was cut; its deadline is 75 s. */
+static void test_a_cancel_waits_for_a_submit_that_nobody_answered(void **state)
+{
+	const struct fault cut = { .method = VTCTLD_APPLY_SCHEMA, .nth = 1, .when = FAULT_AFTER, .code = 14 };
+	const struct fault refused = { .method = VTCTLD_APPLY_SCHEMA, .nth = 1, .when = FAULT_AFTER, .code = 2 };
+
+	(void)state;
+	assert_true(cancel_after(NULL) < 60000);
+	assert_true(cancel_after(&refused) < 60000);
+	assert_true(cancel_after(&cut) >= 75000);
+}
+
 static void test_cancel_after_the_release_is_refused(void **state)
 {
 	struct sim *sim = sim_two();
@@ -297,6 +328,7 @@ int main(void)
 		cmocka_unit_test(test_an_unknown_keyspace_is_named_with_those_that_exist),
 		cmocka_unit_test(test_a_second_change_of_the_table_is_refused_while_the_first_is_live),
 		cmocka_unit_test(test_cancel_withdraws_every_shard_and_is_not_revived_by_a_run),
+		cmocka_unit_test(test_a_cancel_waits_for_a_submit_that_nobody_answered),
 		cmocka_unit_test(test_cancel_after_the_release_is_refused),
 		cmocka_unit_test(test_the_release_follows_readiness_within_one_poll_interval),
 	};
