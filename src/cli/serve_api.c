@@ -108,34 +108,56 @@ static json_t *advice_json(const struct change *change)
 	return json_string("");
 }
 
+static json_t *record_json(const struct change *change)
+{
+	const struct live_change live = {
+		.keyspace = change->keyspace,
+		.table = change->table,
+		.uuid = change->uuid,
+		.phase = change->phase,
+		.gate = change->gate,
+		.cancel_asked = change->cancel_asked,
+		.rule = change->rule,
+		.created_at_ms = change->created_at_ms,
+		.updated_at_ms = change->updated_at_ms,
+		.deadline_at_ms = change->deadline_at_ms,
+	};
+	const struct resident_view view = {
+		.change = &live,
+		.reason = change->reason,
+		.holder = "",
+		.progress = { .shards_expected = change->shard_count, .worst_eta_s = -1 },
+	};
+
+	return change_json(&view);
+}
+
+/* Another process may have written the record since this one surveyed the store: what the record says is so,
+ * and what it waits for is known only while it is where we think. */
+static void correct(json_t *known, json_t *record)
+{
+	static const char *const always[] = { "phase", "gate", "cancel_asked", "updated_at", "deadline_at" };
+	static const char *const if_moved[] = { "rule", "reason" };
+	bool moved = !json_equal(json_object_get(known, "phase"), json_object_get(record, "phase"));
+
+	for (size_t i = 0; i < sizeof always / sizeof always[0]; i++)
+		json_object_set(known, always[i], json_object_get(record, always[i]));
+	for (size_t i = 0; moved && i < sizeof if_moved / sizeof if_moved[0]; i++)
+		json_object_set(known, if_moved[i], json_object_get(record, if_moved[i]));
+}
+
 /* What only the record knows, and of one that has ended all there is. */
 json_t *api_record(json_t *object, const struct change *change, const struct history_entry *history,
 		   size_t count)
 {
-	json_t *known;
+	json_t *known, *record = record_json(change);
 
-	if (!object) {
-		const struct live_change live = {
-			.keyspace = change->keyspace,
-			.table = change->table,
-			.uuid = change->uuid,
-			.phase = change->phase,
-			.gate = change->gate,
-			.cancel_asked = change->cancel_asked,
-			.rule = change->rule,
-			.created_at_ms = change->created_at_ms,
-			.updated_at_ms = change->updated_at_ms,
-			.deadline_at_ms = change->deadline_at_ms,
-		};
-		const struct resident_view view = {
-			.change = &live,
-			.reason = change->reason,
-			.holder = "",
-			.progress = { .shards_expected = change->shard_count, .worst_eta_s = -1 },
-		};
-
+	if (object) {
+		correct(json_object_get(object, "change"), record);
+		json_decref(record);
+	} else {
 		object = json_object_of("change");
-		json_object_set_new(object, "change", change_json(&view));
+		json_object_set_new(object, "change", record);
 		json_object_set_new(object, "shards", json_array());
 	}
 	known = json_object_get(object, "change");

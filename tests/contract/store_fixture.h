@@ -88,15 +88,20 @@ static inline void assert_result_at(int result, int expected, const struct error
 		assert_result_at(_result, expected, err, __FILE__, __LINE__);                                \
 	} while (0)
 #define assert_ok(call) assert_result(call, 0)
+static void __attribute__((noinline, unused)) assert_has_words(const char *text, const char *words)
+{
+	if (!strstr(text, words))
+		print_error("'%s' is not in: %s\n", words, text);
+	assert_non_null(strstr(text, words));
+}
+
 /** assert_refused() - a call failed with @code and a sentence that has @words in it */
 #define assert_refused(call, expected_code, words)                                                           \
 	do {                                                                                                 \
 		struct error _err = { 0 };                                                                   \
 		struct error *err = &_err;                                                                   \
 		assert_true((call) < 0);                                                                     \
-		if (!strstr(_err.text, words))                                                               \
-			print_error("'%s' is not in: %s\n", words, _err.text);                               \
-		assert_non_null(strstr(_err.text, words));                                                   \
+		assert_has_words(_err.text, words);                                                          \
 		assert_int_equal(_err.code, expected_code);                                                  \
 	} while (0)
 

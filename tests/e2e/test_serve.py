@@ -85,7 +85,7 @@ def test_the_daemon_that_drives_a_change_is_killed(crew, fleet, table, when):
     pid = wait_until(lambda: crew.holder() in daemons and crew.holder(), "a daemon took the change up", 60)
     ended = []
     client = threading.Thread(target=lambda: ended.append(crew.vtddl.run("run", *crew.words(KEYSPACE, "--sql", sql),
-                                                                          timeout=200)))
+                                                                          timeout=400)))
     if when == "completing":
         client.start()
         wait_until(lambda: crew.phase() == "completing", "the release is decided", 90)
@@ -94,7 +94,7 @@ def test_the_daemon_that_drives_a_change_is_killed(crew, fleet, table, when):
     if when == "submitted":
         client.start()
     wait_until(lambda: crew.holder() not in (0, pid), "another takes over", 150)
-    client.join(200)
+    client.join(400)
     assert ended and ended[0].returncode == 0, ended
     assert "verified: " in ended[0].stdout
     assert crew.phase() == "verified" and fleet.assert_sound(table) == [uuid]
