@@ -35,7 +35,7 @@ enum mode { MODE_ANSWER, MODE_HANG, MODE_REFUSE };
 
 struct counts {
 	uint64_t rpcs[_VTCTLD_METHOD_MAX], tablet_queries[_VTCTLD_METHOD_MAX];
-	uint64_t rows, bytes, sweeps; /* sweeps: GetSchemaMigrations of a whole keyspace */
+	uint64_t rows, bytes, sweeps; /* sweeps: GetSchemaMigrations of a whole keyspace, its first page */
 	uint64_t seen;		      /* changes whose rows were asked for since the reset */
 	int64_t all_seen_us, reset_us, first_us; /* first_us: of the first call since the reset */
 	int64_t effect_us[EFFECTS_MAX];
@@ -203,7 +203,7 @@ static void answer_migrations(struct stub *stub, uint64_t tag, const struct code
 		rows = rows_answer(stub->rows, &range, &filter, time(NULL));
 		count_seen(stub, &range);
 	}
-	stub->counts.sweeps += !one;
+	stub->counts.sweeps += !one && call->request.skip == 0;
 	stub->counts.rows += rows.count;
 	stub->counts.bytes += rows.length;
 	server_answer(stub->server, tag, 0, "", rows.bytes, rows.length);
