@@ -209,7 +209,6 @@ struct store_ops {
 	const char *scheme;
 	int (*open)(const struct store_config *, struct store **ret, struct error *reterr);
 	void (*write)(struct store *, struct store_write *, size_t);
-	int (*load)(struct store *, const char *, const char *, struct arena *, struct change *, struct error *);
 	int (*list)(struct store *, const struct store_filter *, struct arena *, struct change **, size_t *,
 		    struct error *);
 	int (*history)(struct store *, const char *, const char *, struct arena *, struct history_entry **,

@@ -322,9 +322,9 @@ void serve_lease_changed(struct keyspace *keyspace);
 bool serve_has_work(const struct keyspace *keyspace);
 
 /* resident.c */
-/** where in keyspace->residents it is, or would be */
-size_t resident_place(const struct keyspace *keyspace, const char *uuid);
-struct resident *resident_add(struct keyspace *keyspace, size_t place, const struct live_change *change);
+/** NULL: there is none of that uuid */
+struct resident *resident_find(const struct keyspace *keyspace, const char *uuid);
+struct resident *resident_add(struct keyspace *keyspace, const struct live_change *change);
 void resident_set_reason(struct resident *resident, const char *reason);
 void resident_tell_move(struct resident *resident, enum phase from);
 /** a task of its own, as soon as there is room */

@@ -49,7 +49,8 @@ static void on_timer(struct timer *timer)
 	resident_want(container_of(timer, struct resident, timer));
 }
 
-size_t resident_place(const struct keyspace *keyspace, const char *uuid)
+/* Where it is, or would be. */
+static size_t place_of(const struct keyspace *keyspace, const char *uuid)
 {
 	size_t low = 0, high = keyspace->resident_count;
 
@@ -64,8 +65,17 @@ size_t resident_place(const struct keyspace *keyspace, const char *uuid)
 	return low;
 }
 
-struct resident *resident_add(struct keyspace *keyspace, size_t place, const struct live_change *change)
+struct resident *resident_find(const struct keyspace *keyspace, const char *uuid)
 {
+	size_t place = place_of(keyspace, uuid);
+	bool found = place < keyspace->resident_count && strcmp(keyspace->residents[place]->change.uuid, uuid) == 0;
+
+	return found ? keyspace->residents[place] : NULL;
+}
+
+struct resident *resident_add(struct keyspace *keyspace, const struct live_change *change)
+{
+	size_t place = place_of(keyspace, change->uuid);
 	struct resident *resident = calloc(1, sizeof(*resident));
 
 	if (keyspace->resident_count == keyspace->resident_size) {

@@ -131,14 +131,13 @@ static void take_changes(struct engine *engine, const struct live *live, bool fi
 	for (size_t i = 0; i < live->change_count; i++) {
 		const struct live_change *change = &live->changes[i];
 		struct keyspace *keyspace = keyspace_get(engine, change->keyspace);
-		size_t place = resident_place(keyspace, change->uuid);
-		struct resident *resident;
+		struct resident *resident = resident_find(keyspace, change->uuid);
 
-		if (place < keyspace->resident_count && strcmp(keyspace->residents[place]->change.uuid, change->uuid) == 0) {
-			note_live(keyspace->residents[place], change);
+		if (resident) {
+			note_live(resident, change);
 			continue;
 		}
-		resident = resident_add(keyspace, place, change);
+		resident = resident_add(keyspace, change);
 		resident->listed = true;
 		if (!first)
 			news_add(engine, NEWS_CHANGE, keyspace, resident, "%s", change->reason)->epoch = change->epoch;

@@ -181,24 +181,6 @@ void sweep_brief(struct shard_brief *brief, const struct migration *row)
 	};
 }
 
-static struct resident *find_resident(const struct keyspace *keyspace, const char *uuid)
-{
-	size_t low = 0, high = keyspace->resident_count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		int order = strcmp(keyspace->residents[middle]->change.uuid, uuid);
-
-		if (order == 0)
-			return keyspace->residents[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
-}
-
 void sweep_forget(struct resident *resident)
 {
 	size_t count = resident->keyspace->shard_count;
@@ -237,7 +219,7 @@ static struct resident *resident_of(struct reader *reader, const char *uuid)
 
 	if (reader->known[slot].uuid != uuid) {
 		reader->known[slot].uuid = uuid;
-		reader->known[slot].resident = find_resident(reader->keyspace, uuid);
+		reader->known[slot].resident = resident_find(reader->keyspace, uuid);
 	}
 	return reader->known[slot].resident;
 }

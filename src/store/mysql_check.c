@@ -51,7 +51,6 @@ const struct store_ops store_mysql_ops = {
 	.scheme = "mysql",
 	.open = mystore_open,
 	.write = mystore_write,
-	.load = mystore_load,
 	.list = mystore_list,
 	.history = mystore_history,
 	.live = mystore_live,

@@ -155,8 +155,6 @@ void mystore_leases_free(struct mystore *store);
 void mystore_write(struct store *store, struct store_write *writes, size_t count);
 int mystore_list(struct store *store, const struct store_filter *filter, struct arena *arena,
 		 struct change **ret, size_t *ret_count, struct error *reterr);
-int mystore_load(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
-		 struct change *ret, struct error *reterr);
 int mystore_history(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
 		    struct history_entry **ret, size_t *ret_count, struct error *reterr);
 int mystore_live(struct store *store, const char *cluster, int64_t cancelled_since_ms, struct arena *arena,

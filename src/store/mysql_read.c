@@ -181,25 +181,6 @@ int mystore_list(struct store *base, const struct store_filter *filter, struct a
 	return 0;
 }
 
-int mystore_load(struct store *base, const char *cluster, const char *uuid, struct arena *arena,
-		 struct change *ret, struct error *reterr)
-{
-	const struct store_filter filter = { .cluster = cluster, .uuid_or_context = uuid };
-	struct change *changes = NULL;
-	size_t count = 0;
-	int result = mystore_list(base, &filter, arena, &changes, &count, reterr);
-
-	if (result < 0)
-		return result;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(changes[i].uuid, uuid) != 0)
-			continue; /* a context of that name */
-		*ret = changes[i];
-		return 0;
-	}
-	return STORE_NOT_FOUND;
-}
-
 /* ---- History ---- */
 
 int mystore_history(struct store *base, const char *cluster, const char *uuid, struct arena *arena,

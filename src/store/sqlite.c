@@ -269,25 +269,6 @@ static int sqlite_list(struct store *base, const struct store_filter *filter, st
 	return result;
 }
 
-static int sqlite_load(struct store *base, const char *cluster, const char *uuid, struct arena *arena,
-		       struct change *ret, struct error *reterr)
-{
-	const struct store_filter filter = { .cluster = cluster, .uuid_or_context = uuid };
-	struct change *changes = NULL;
-	size_t count = 0;
-	int result = sqlite_list(base, &filter, arena, &changes, &count, reterr);
-
-	if (result < 0)
-		return result;
-	for (size_t i = 0; i < count; i++) {
-		if (strcmp(changes[i].uuid, uuid) != 0)
-			continue; /* a context of that name */
-		*ret = changes[i];
-		return 0;
-	}
-	return STORE_NOT_FOUND;
-}
-
 static int sqlite_history(struct store *base, const char *cluster, const char *uuid, struct arena *arena,
 			  struct history_entry **ret, size_t *ret_count, struct error *reterr)
 {
@@ -361,7 +342,6 @@ const struct store_ops store_sqlite_ops = {
 	.scheme = "sqlite",
 	.open = sqlite_open,
 	.write = sqlite_write,
-	.load = sqlite_load,
 	.list = sqlite_list,
 	.history = sqlite_history,
 	.live = sqlite_live,

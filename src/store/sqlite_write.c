@@ -132,7 +132,6 @@ static int change_add(struct sqlite_store *store, const struct change *change, c
 		return -1;
 	sqlite_bind_change(stmt, change);
 	sqlite_bind_i64(stmt, "live", phase_is_live(change->phase));
-	sqlite_bind_i64(stmt, "shard_count", (int64_t)change->shard_count);
 	result = sqlite_run(store, stmt, reterr);
 	if (result != 0)
 		return result == SQLITE_NOT_UNIQUE ? STORE_TABLE_BUSY : result;
@@ -156,7 +155,6 @@ static int change_set(struct sqlite_store *store, const struct change *change,
 		return -1;
 	sqlite_bind_change(stmt, change);
 	sqlite_bind_i64(stmt, "live", phase_is_live(change->phase));
-	sqlite_bind_i64(stmt, "shard_count", (int64_t)change->shard_count);
 	sqlite_bind_text(stmt, "expect_phase", phase_name(expect->phase));
 	sqlite_bind_i64(stmt, "expect_revision", expect->revision);
 	result = sqlite_run(store, stmt, reterr);

@@ -206,9 +206,23 @@ int store_update(struct store *store, struct change *change, const struct store_
 int store_load(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
 	       struct change *ret, struct error *reterr)
 {
+	const struct store_filter filter = { .cluster = cluster, .uuid_or_context = uuid };
+	struct change *changes;
+	size_t count;
+	int result;
+
 	if (!cluster_is_valid(cluster) || !uuid_is_valid(uuid))
 		return STORE_NOT_FOUND;
-	return store->ops->load(store, cluster, uuid, arena, ret, reterr);
+	result = store->ops->list(store, &filter, arena, &changes, &count, reterr);
+	if (result < 0)
+		return result;
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(changes[i].uuid, uuid) != 0)
+			continue; /* a context of that name */
+		*ret = changes[i];
+		return 0;
+	}
+	return STORE_NOT_FOUND;
 }
 
 int store_list(struct store *store, const struct store_filter *filter, struct arena *arena,

@@ -94,12 +94,6 @@ static void fault_write(struct store *store, struct store_write *writes, size_t 
 	}
 }
 
-static int fault_load(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
-		      struct change *ret, struct error *reterr)
-{
-	AROUND(fault_of(store), store_load(fault_of(store)->inner, cluster, uuid, arena, ret, reterr));
-}
-
 static int fault_list(struct store *store, const struct store_filter *filter, struct arena *arena,
 		      struct change **ret, size_t *ret_count, struct error *reterr)
 {
@@ -151,7 +145,6 @@ static void fault_close(struct store *store)
 static const struct store_ops fault_ops = {
 	.scheme = "fault",
 	.write = fault_write,
-	.load = fault_load,
 	.list = fault_list,
 	.history = fault_history,
 	.live = fault_live,

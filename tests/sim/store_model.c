@@ -259,20 +259,6 @@ static int model_list(struct store *store, const struct store_filter *filter, st
 	return 0;
 }
 
-static int model_load(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
-		      struct change *ret, struct error *reterr)
-{
-	struct model_handle *handle = handle_of(store);
-	const struct change *change;
-
-	if (enter(handle, false) != PASS)
-		return refuse(handle, reterr);
-	change = store_model_change(handle->model, cluster, uuid);
-	if (!change)
-		return STORE_NOT_FOUND;
-	return model_change_out(arena, change, ret) ? 0 : too_much(handle, reterr);
-}
-
 static int model_history(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
 			 struct history_entry **ret, size_t *ret_count, struct error *reterr)
 {
@@ -479,7 +465,6 @@ static int model_check(struct store *store, char *ret, struct error *reterr)
 const struct store_ops store_model_ops = {
 	.scheme = "model",
 	.write = model_write_all,
-	.load = model_load,
 	.list = model_list,
 	.history = model_history,
 	.live = model_live,

@@ -1,4 +1,4 @@
--- Columns in the order of live_fields (sqlite_row.c). Each half walks an index that has nothing else in it.
+-- Columns in the order of field_live (field.c). Each half walks an index that has nothing else in it.
 SELECT
 	keyspace_name, table_name, uuid, reason, phase, gate, cancel_asked, holds_table, rule, shard_count,
 	epoch, revision, created_at_ms, updated_at_ms, deadline_at_ms

@@ -1,4 +1,4 @@
--- Columns in the order of change_fields (mysql_row.c); where it is looked for is added behind (mysql_read.c).
+-- Columns in the order of field_change (field.c); where it is looked for is added behind (mysql_read.c).
 SELECT
 	p.id, p.cluster, p.keyspace_name, p.table_name, p.ddl, p.ddl_sha256, p.uuid, p.context, p.generation,
 	p.strategy, p.phase, p.epoch, p.revision, p.rule, p.reason, p.gate, p.cancel_asked, p.adopted,

@@ -1,4 +1,4 @@
--- Columns in the order of live_fields (mysql_row.c), then of the lease. One statement is one snapshot.
+-- Columns in the order of field_live (field.c), then of the lease. One statement is one snapshot.
 -- Each half walks an index that has nothing else in that range.
 SELECT
 	p.keyspace_name, p.table_name, p.uuid, p.reason, p.phase, p.gate, p.cancel_asked,
