@@ -1,13 +1,13 @@
 """Daemons over one MySQL store and a real Vitess: a change outlives whoever drives it."""
 
 import json
-import signal
 import threading
 import urllib.request
 
 import pytest
 
 from cluster import KEYSPACE
+from crew import Crew
 from mysql_server import MysqlServer, free_port
 from waiting import wait_until
 
@@ -19,19 +19,7 @@ def mysql():
     server.remove()
 
 
-class Crew:
-    """Two daemons and whoever asks them, on hosts of their own as far as the store is concerned."""
-
-    def __init__(self, fleet, vtddl, mysql):
-        self.fleet, self.vtddl, self.mysql = fleet, vtddl, mysql
-        self.url, self.secret = mysql.database()
-        self.name = self.url.rsplit("/", 1)[1]
-        self.started = []
-
-    def words(self, *words):
-        return [*words, "--store", self.url, "--store-password-file", str(self.secret), "--server", self.fleet.server,
-                "--poll-interval", "2s"]
-
+class Serving(Crew):
     def start(self, command, *words):
         process = self.vtddl.start(command, *self.words(*words)).process
         self.started.append(process)
@@ -43,29 +31,14 @@ class Crew:
     def ok(self, command, *words):
         return self.vtddl.ok(command, *self.words(*words))
 
-    def ask(self, sql):
-        return [line.split("\t") for line in
-                self.mysql.sql(sql, database=self.name, check=False).stdout.splitlines()]
-
-    def holder(self):
-        rows = self.ask("select owner from ddl_lock")
-        return int(rows[0][0].split(":")[1]) if rows and rows[0][0] else 0
-
     def phase(self):
         rows = self.ask("select phase from ddl_pipeline")
         return rows[0][0] if rows else ""
 
-    def end(self):
-        for process in self.started:
-            if process.poll() is None:
-                process.send_signal(signal.SIGCONT)
-                process.kill()
-                process.wait(20)
-
 
 @pytest.fixture
 def crew(fleet, vtddl, mysql):
-    one = Crew(fleet, vtddl, mysql)
+    one = Serving(fleet.server, vtddl, mysql)
     yield one
     one.end()
 

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from crew import Crew
 from harness import ALTER, side_by_side, wait_until
 from mysql_server import MysqlServer
 
@@ -24,18 +25,12 @@ def mysql():
     server.remove()
 
 
-class Stage:
+class Stage(Crew):
     """One fleet, one database, and the programs over them."""
 
     def __init__(self, fleet, vtddl, mysql):
-        self.fleet, self.vtddl, self.mysql = fleet, vtddl, mysql
-        self.url, self.secret = mysql.database()
-        self.name = self.url.rsplit("/", 1)[1]
-        self.started = []
-
-    def words(self, *words):
-        return [*words, "--store", self.url, "--store-password-file", str(self.secret), "--server", self.fleet.address,
-                "--poll-interval", "2s"]
+        super().__init__(fleet.address, vtddl, mysql)
+        self.fleet = fleet
 
     def start(self, command, *words):
         process = self.vtddl.start(command, *self.words(*words))
@@ -51,25 +46,9 @@ class Stage:
     def run(self, command, *words):
         return self.vtddl.run(command, *self.words(*words), timeout=150)
 
-    def ask(self, sql):
-        got = self.mysql.sql(sql, database=self.name, check=False)
-        return [line.split("\t") for line in got.stdout.splitlines()] if got.returncode == 0 else []
-
     def change(self):
         rows = self.ask("select phase, uuid, attempts, epoch from ddl_pipeline")
         return rows[0] if rows else ["", "", "0", "0"]
-
-    def holder(self):
-        """The pid of who holds the lease."""
-        rows = self.ask("select owner from ddl_lock")
-        return int(rows[0][0].split(":")[1]) if rows and rows[0][0] else 0
-
-    def end(self):
-        for process in self.started:
-            if process.poll() is None:
-                process.send_signal(signal.SIGCONT)
-                process.kill()
-                process.wait(20)
 
     def assert_done_once(self):
         uuids = {call["request"]["uuid"] for call in self.fleet.effects()}
@@ -167,7 +146,6 @@ def test_a_store_that_is_away_means_no_effects_and_then_it_goes_on(stage):
     try:
         stage.mysql = server
         stage.url, stage.secret = server.database()
-        stage.name = stage.url.rsplit("/", 1)[1]
         stage.fleet.reload([HOLD])
         daemon = stage.serve()
         assert stage.run("submit", "commerce", "--sql", ALTER).returncode == 0
