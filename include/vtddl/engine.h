@@ -270,6 +270,8 @@ int64_t engine_server_down_ms(const struct engine *engine, unsigned server);
 /** engine_store_trouble() - why the store cannot be used; "" it can. @ret_live_at_ms: wall clock of the
  * last answered survey of the store; 0 never */
 const char *engine_store_trouble(const struct engine *engine, int64_t *ret_live_at_ms);
+/** engine_store_is_lost() - no call of this process to the store will ever succeed (STORE_LOST): it must end */
+bool engine_store_is_lost(const struct engine *engine);
 
 /* One line per state change, for the log and the event stream. */
 enum news_kind {

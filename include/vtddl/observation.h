@@ -149,7 +149,7 @@ void progress_fold(const struct change *change, const struct observation *observ
 /**
  * topology_problem() - why a change must not start on this shard set
  *
- * No shard; a shard without a primary; a non-serving shard; key ranges that overlap or leave
+ * No shard, or too many; a name that is none; a shard without a primary; a non-serving shard; key ranges that overlap or leave
  * a gap (a reshard in progress): ApplySchema goes to every shard record, serving or not.
  *
  * Return: NULL if there is none; else one sentence in @arena.

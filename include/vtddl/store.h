@@ -22,6 +22,10 @@ struct store;
 #define STORE_TABLE_BUSY 3 /* another live change of this table exists (I15) */
 #define STORE_HELD 4	   /* another process holds the lease */
 
+/* error.detail of an ERROR_STORE behind which no call of this handle ever succeeds (a sync of SQLite's failed, and a
+ * second one would lie): the process must end, and the next one reads what is really there */
+#define STORE_LOST (-1)
+
 struct store_config {
 	const char *url; /* "sqlite:PATH" or "mysql://USER@HOST[:PORT]/DATABASE" */
 	bool read_only;	 /* never create or write (for `show`): a missing file is STORE_NOT_FOUND */
@@ -71,7 +75,8 @@ struct store_expect {
 	int64_t revision;
 	int64_t epoch; /* of our lease: change->epoch becomes it; must be >= the stored epoch
 			  and the lease row must still carry it */
-	int64_t lease_ms; /* > 0: in the same transaction our lease is made to last at least so long from
+	int64_t lease_ms; /* > 0: the lease row must be of the owner for whom this handle took it last
+			     (else STORE_CONFLICT), and in the same transaction our lease is made to last at least so long from
 			     now by the store's clock, so that an effect's deadline lies inside it (R3);
 			     a lease without an end (SQLite) stays as it is */
 };

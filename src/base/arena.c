@@ -127,14 +127,16 @@ char *arena_strdup(struct arena *arena, const char *text)
 char *arena_printf(struct arena *arena, const char *format, ...)
 {
 	va_list args;
-	char *text;
+	char *text, brief[128]; /* most are short, and formatted once */
 	int length;
 
 	va_start(args, format);
-	length = vsnprintf(NULL, 0, format, args);
+	length = vsnprintf(brief, sizeof(brief), format, args);
 	va_end(args);
 	if (length < 0)
 		abort();
+	if ((size_t)length < sizeof(brief))
+		return arena_memdup(arena, brief, (size_t)length);
 	text = arena_alloc(arena, (size_t)length + 1);
 	if (!text)
 		return NULL;

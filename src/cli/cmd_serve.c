@@ -186,7 +186,7 @@ static void turn(struct serve *serve, struct pulse *pulse, int64_t until_ms)
 
 static void serve_until_stopped(struct serve *serve, const struct call *call, struct pulse *pulse)
 {
-	while (!stop_asked) {
+	while (!stop_asked && !engine_store_is_lost(serve->session.engine)) {
 		if (reload_asked) {
 			reload_asked = 0;
 			serve_reload(serve, call);
@@ -212,6 +212,18 @@ static void stop(struct serve *serve, struct pulse *pulse)
 			  ? "stopped; the leases are given up, changes go on in the fleet"
 			  : "stopped; something is in flight still, and its lease ends by itself",
 		  NULL);
+}
+
+/* A sync of the store failed: only a new process may trust what it reads there. */
+static int end_without_store(const struct serve *serve)
+{
+	struct error err;
+
+	error_set(&err, ERROR_STORE,
+		  "the disk of the store %s could not confirm a write, so this process uses it no more and ends; "
+		  "check the disk, then start vtddl serve again",
+		  store_url(serve->session.store));
+	return output_error(&err);
 }
 
 static void close_all(struct serve *serve)
@@ -249,6 +261,8 @@ int cmd_serve(const struct call *call)
 		interrupted_loop = serve.session.loop;
 		say_started(&serve);
 		serve_until_stopped(&serve, call, &pulse);
+		if (engine_store_is_lost(serve.session.engine))
+			code = end_without_store(&serve);
 		stop(&serve, &pulse);
 	}
 	close_all(&serve);

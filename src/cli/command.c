@@ -194,6 +194,18 @@ static void fill_standard_streams(void)
 		close(fd);
 }
 
+/* Whoever said abort(), vtddl or a library: what it means to the one who reads it. The process ends all the same. */
+static void on_abort(int number)
+{
+	static const char words[] =
+		"vtddl: out of memory, or a state that cannot be, so the process ends here; nothing is half written: give it"
+		" more memory and run the same command again, it goes on where this one stood\n";
+
+	(void)number;
+	if (write(STDERR_FILENO, words, sizeof(words) - 1) < 0)
+		return; /* nobody reads it */
+}
+
 int command_main(int argc, char **argv)
 {
 	struct options options;
@@ -201,6 +213,7 @@ int command_main(int argc, char **argv)
 
 	fill_standard_streams();
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGABRT, on_abort);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write, as a full disk is */
 	options_init(&options);
 	/* The spelling everybody tries first. */

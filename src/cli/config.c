@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "vtddl/strbuf.h"
+
 #define SYSTEM_FILE "/etc/vtddl/vtddl.conf"
 #define PREFIX "VTDDL_"
 #define SERVER_OF "server."
@@ -43,7 +45,17 @@ static char *read_line(char *to, int size, void *stream)
 	return reading->failed ? NULL : line;
 }
 
-static int unknown_key(const char *key, const char *where, struct error *reterr)
+/* A file may hold anything: what is said of it must not reach the terminal as it is. */
+static const char *shown(struct options *options, const char *text)
+{
+	struct strbuf buf cleanup(strbuf_release);
+
+	strbuf_init(&buf, 256);
+	strbuf_add_shown(&buf, text, 80);
+	return arena_strdup(&options->arena, buf.length ? buf.text : "");
+}
+
+static int unknown_key(struct options *options, const char *key, const char *where, struct error *reterr)
 {
 	enum option_id id = option_find(key);
 	const char *nearest = option_nearest(key, true);
@@ -53,10 +65,10 @@ static int unknown_key(const char *key, const char *where, struct error *reterr)
 				 "%s: %s can only be given on the command line, as --%s", where,
 				 option_table[id].name, option_table[id].name);
 	if (nearest)
-		return error_set(reterr, ERROR_CONFIG, "%s: there is no setting %.80s; did you mean %s?",
-				 where, key, nearest);
+		return error_set(reterr, ERROR_CONFIG, "%s: there is no setting %s; did you mean %s?",
+				 where, shown(options, key), nearest);
 	return error_set(reterr, ERROR_CONFIG,
-			 "%s: there is no setting %.80s; `vtddl config show` lists them", where, key);
+			 "%s: there is no setting %s; `vtddl config show` lists them", where, shown(options, key));
 }
 
 /* "server.KEYSPACE" as the option has it. Return: NULL, the key is another one. */
@@ -77,14 +89,15 @@ static int set_from_file(struct reading *reading, const char *section, const cha
 	snprintf(where, sizeof where, "%s:%u", reading->path, reading->line);
 	if (section[0])
 		return error_set(reading->reterr, ERROR_CONFIG,
-				 "%s: the file has no sections; remove [%.80s]", where, section);
+				 "%s: the file has no sections; remove [%s]", where,
+				 shown(reading->options, section));
 	if (keyed)
 		return options_set(reading->options, OPT_SERVER, keyed, SOURCE_FILE, where, reading->reterr) <
 				       0
-			       ? error_prefix(reading->reterr, "%.80s, in ", key)
+			       ? error_prefix(reading->reterr, "%s, in ", shown(reading->options, key))
 			       : 0;
 	if (id == _OPTION_INVALID || !option_table[id].settable)
-		return unknown_key(key, where, reading->reterr);
+		return unknown_key(reading->options, key, where, reading->reterr);
 	if (reading->seen[id] && option_table[id].type != OPTION_LIST)
 		return error_set(reading->reterr, ERROR_CONFIG, "%s: %s is set twice in this file", where,
 				 key);
@@ -189,7 +202,7 @@ static int set_from_variable(struct options *options, const char *variable, stru
 		*at = (char)(*at == '_' ? '-' : tolower((unsigned char)*at));
 	id = option_find(key);
 	if (id != OPT_CONFIG && (id == _OPTION_INVALID || !option_table[id].settable))
-		return unknown_key(key, where, reterr);
+		return unknown_key(options, key, shown(options, where), reterr);
 	return options_set(options, id, equals + 1, SOURCE_ENVIRONMENT, where, reterr);
 }
 

@@ -1,6 +1,7 @@
 #include "json.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,8 +58,8 @@ json_t *json_change(const struct change *change)
 
 	if (!change)
 		return json_null();
-	object = json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "cluster", change->cluster, "keyspace",
-			   change->keyspace, "table", change->table, "uuid", change->uuid,
+	object = json_pack("{s:s, s:s, s:o, s:s, s:s, s:I, s:s}", "cluster", change->cluster, "keyspace",
+			   change->keyspace, "table", json_text(change->table), "uuid", change->uuid,
 			   "migration_context", change->context, "generation", (json_int_t)change->generation,
 			   "phase", phase_name(change->phase));
 	if (!object)
@@ -184,7 +185,8 @@ json_t *json_migration(const struct migration *row)
 	json_object_set_new(object, "ready_to_complete_at", proto_time(row->ready_to_complete_at_s));
 	json_object_set_new(object, "tablet", proto_tablet(&row->tablet));
 	json_object_set_new(object, "retries", proto_int64(row->retries));
-	json_object_set_new(object, "progress", json_real(row->progress));
+	/* JSON has no word for a number that is none, and the fleet may say one */
+	json_object_set_new(object, "progress", isfinite(row->progress) ? json_real(row->progress) : json_null());
 	json_object_set_new(object, "eta_seconds", proto_int64(row->eta_s));
 	json_object_set_new(object, "rows_copied", proto_int64(row->rows_copied));
 	json_object_set_new(object, "table_rows", proto_int64(row->table_rows));

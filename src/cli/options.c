@@ -157,6 +157,19 @@ static const struct strategy_flag {
 
 #define STRATEGY_FLAGS (sizeof strategy_flags / sizeof strategy_flags[0])
 
+static int unknown_flag(const char *word, size_t length, struct error *reterr)
+{
+	struct strbuf given cleanup(strbuf_release), shown cleanup(strbuf_release);
+
+	strbuf_init(&given, 80);
+	strbuf_init(&shown, 256);
+	strbuf_add(&given, word, length);
+	strbuf_add_shown(&shown, given.text, 80);
+	return error_set(reterr, ERROR_USAGE,
+			 "\"%s\" is not a strategy flag that may be added; the list is in vtddl run --help",
+			 shown.text);
+}
+
 /* Checks one word of the list; marks it in @seen. */
 static int check_strategy_word(const char *word, size_t length, unsigned *seen, struct error *reterr)
 {
@@ -171,10 +184,7 @@ static int check_strategy_word(const char *word, size_t length, unsigned *seen, 
 		    !strncmp(strategy_flags[i].name, word, name_length))
 			break;
 	if (i == STRATEGY_FLAGS)
-		return error_set(
-			reterr, ERROR_USAGE,
-			"\"%.*s\" is not a strategy flag that may be added; the list is in vtddl run --help",
-			(int)(length > 80 ? 80 : length), word);
+		return unknown_flag(word, length, reterr);
 	if (*seen & 1u << i)
 		return error_set(reterr, ERROR_USAGE, "the strategy flag %s is given twice",
 				 strategy_flags[i].name);
@@ -412,6 +422,15 @@ int options_set(struct options *options, enum option_id id, const char *text, en
 	return 0;
 }
 
+static int short_option(const char *word, struct error *reterr)
+{
+	struct strbuf shown cleanup(strbuf_release);
+
+	strbuf_init(&shown, 256);
+	strbuf_add_shown(&shown, word, 20);
+	return error_set(reterr, ERROR_USAGE, "there is no short option %s; long ones begin with --", shown.text);
+}
+
 static int unknown_option(const char *name, struct error *reterr)
 {
 	const char *nearest = option_nearest(name, false);
@@ -466,8 +485,7 @@ int options_parse(struct options *options, int argc, char **argv, const char ***
 			if (options_set(options, OPT_HELP, "true", SOURCE_FLAG, "-h", reterr) < 0)
 				return -1;
 		} else if (word[1] != '-') {
-			return error_set(reterr, ERROR_USAGE,
-					 "there is no short option %.20s; long ones begin with --", word);
+			return short_option(word, reterr);
 		} else if (parse_option(options, argc, argv, &at, reterr) < 0) {
 			return -1;
 		}
@@ -501,9 +519,12 @@ int64_t options_number(const struct options *options, enum option_id id)
 {
 	const char *text = options_text(options, id);
 	int64_t number = 0;
-	bool good = option_table[id].type == OPTION_DURATION ? parse_duration(text, &number)
-							     : parse_number(text, &number);
+	bool good = false;
 
+	if (text && option_table[id].type == OPTION_DURATION)
+		good = parse_duration(text, &number);
+	else if (text)
+		good = parse_number(text, &number);
 	assert(good);
 	return number;
 }

@@ -32,8 +32,9 @@ int report_exit_code(const struct view *view)
 
 static void print_names(const struct change *change)
 {
-	printf("  uuid     %s\n  context  %s\n  table    %s.%s\n", change->uuid, change->context,
-	       change->keyspace, change->table);
+	printf("  uuid     %s\n  context  %s\n  table    %s.", change->uuid, change->context, change->keyspace);
+	output_shown(stdout, change->table, 4 * TABLE_MAX);
+	fputc('\n', stdout);
 }
 
 static void print_checks(const struct view *view)
@@ -70,8 +71,9 @@ static void print_reached(const struct report *report)
 		return;
 	}
 	output_duration(report->duration_ms, took);
-	printf("%s: %s.%s, %s (%zu of %zu), in %s\n", goals[report->goal].reached, view->change->keyspace,
-	       view->change->table, goals[report->goal].state, view->shard_count, view->shard_count, took);
+	printf("%s: %s.", goals[report->goal].reached, view->change->keyspace);
+	output_shown(stdout, view->change->table, 4 * TABLE_MAX);
+	printf(", %s (%zu of %zu), in %s\n", goals[report->goal].state, view->shard_count, view->shard_count, took);
 }
 
 static void print_not_reached(const struct report *report)

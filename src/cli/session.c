@@ -279,9 +279,11 @@ static uint64_t some_number(void)
 static void name_ourselves(struct session *session)
 {
 	const char *caller = options_text(session->options, OPT_CALLER_ID);
-	const struct passwd *user = caller ? NULL : getpwuid(geteuid());
-	char host[65] = "";
+	struct passwd entry, *user = NULL;
+	char room[4096], host[65] = "";
 
+	if (!caller && getpwuid_r(geteuid(), &entry, room, sizeof room, &user) != 0)
+		user = NULL;
 	gethostname(host, sizeof host - 1);
 	if (caller)
 		snprintf(session->actor, sizeof session->actor, "%s", caller);

@@ -185,10 +185,11 @@ static int skip_between(struct ddl_lexer *lexer, bool *ret_spaced, struct error 
 
 /* ---- Tokens ---- */
 
-/* A control character: C0, DEL, or C1 as UTF-8. */
+/* A control character: C0, DEL, or C1 as UTF-8. @c is in the text, which is well-formed: behind 0xc2 comes
+ * one of 0x80 to 0xbf. */
 static bool is_control(int c, int next)
 {
-	return (c >= 0 && c < 0x20) || c == 0x7f || (c == 0xc2 && next >= 0x80 && next <= 0x9f);
+	return c < 0x20 || c == 0x7f || (c == 0xc2 && next <= 0x9f);
 }
 
 /* The lexer stands on the opening quote; it is doubled, or in strings escaped with \, inside. */

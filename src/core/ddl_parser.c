@@ -85,25 +85,22 @@ static bool is_bracket(const struct ddl_token *token)
 	return token->kind == DDL_SIGN && token->length == 1 && strchr("(),", token->text[0]);
 }
 
-static bool is_operator(const struct ddl_token *token)
-{
-	return token->kind == DDL_SIGN && !is_bracket(token);
-}
-
 static bool keeps_blank(const struct ddl_token *left, const struct ddl_token *right)
 {
 	if (is_bracket(left) || is_bracket(right))
 		return false;
-	if (ddl_token_is(left, "=") && !is_operator(right))
+	/* what is still a sign is an operator */
+	if (ddl_token_is(left, "=") && right->kind != DDL_SIGN)
 		return false;
-	if (ddl_token_is(right, "=") && !is_operator(left))
+	if (ddl_token_is(right, "=") && left->kind != DDL_SIGN)
 		return false;
 	return right->spaced;
 }
 
+/* Of a word: nothing in it is behind 'z'. */
 static char upper(char c)
 {
-	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+	return c >= 'a' ? (char)(c - 'a' + 'A') : c;
 }
 
 static void write_token(struct ddl_parser *parser, bool folded)

@@ -144,16 +144,20 @@ static const struct column {
 /* "migration_uuid, ..., unix_timestamp(started_timestamp) as started_timestamp, ..." */
 static void list_columns(char *ret, size_t size)
 {
-	size_t used = 0;
+	const char *last = ret + size - 1;
 
 	for (size_t i = 0; i < COLUMN_COUNT; i++) {
 		bool is_time = columns[i].kind == CELL_TIME;
-		int added = snprintf(ret + used, size - used, "%s%s%s%s%s", i ? ", " : "",
-				     is_time ? "unix_timestamp(" : "", columns[i].name,
-				     is_time ? ") as " : "", is_time ? columns[i].name : "");
+		const char *const parts[] = { i ? ", " : "", is_time ? "unix_timestamp(" : "", columns[i].name,
+					      is_time ? ") as " : "", is_time ? columns[i].name : "" };
 
-		assert(added > 0 && (size_t)added < size - used);
-		used += (size_t)added;
+		for (size_t part = 0; part < sizeof(parts) / sizeof(parts[0]); part++) {
+			size_t length = strlen(parts[part]);
+
+			assert(length <= (size_t)(last - ret));
+			memcpy(ret, parts[part], length + 1);
+			ret += length;
+		}
 	}
 }
 
@@ -219,12 +223,10 @@ static bool read_time(const char *text, int64_t *ret)
 
 static bool read_percent(const char *text, double *ret)
 {
-	char *end;
-
 	if (!looks_like_number(text))
 		return false;
-	*ret = strtod(text, &end);
-	return *end == '\0' && isfinite(*ret);
+	*ret = strtod(text, NULL);
+	return isfinite(*ret);
 }
 
 /* "zone1-0000000101": the uid is what follows the last dash. Anything else is no alias: no owner. */
@@ -307,11 +309,10 @@ static bool set_cell(const struct column *column, const char *text, void *member
 	case CELL_STRATEGY:
 		*(int *)member = strategy_from_name(text);
 		return true;
-	case CELL_ALIAS:
+	default: /* CELL_ALIAS */
 		read_alias(text, member);
 		return true;
 	}
-	return false;
 }
 
 /* ---- The answer ---- */
@@ -321,8 +322,10 @@ static int find_columns(const struct query_result *result, const char *shard, si
 			struct error *reterr)
 {
 	for (size_t i = 0; i < COLUMN_COUNT; i++) {
-		size_t at = 0;
+		size_t at = i; /* where it was asked for; else anywhere */
 
+		if (at >= result->column_count || strcmp(result->columns[at], columns[i].name) != 0)
+			at = 0;
 		while (at < result->column_count && strcmp(result->columns[at], columns[i].name) != 0)
 			at++;
 		if (at == result->column_count)

@@ -86,7 +86,7 @@ static const struct topo_shard *find_shard(const struct topo_shard *shards, size
 static const struct topo_tablet *find_tablet(const struct observation *observation,
 					     const struct topo_shard *shard)
 {
-	if (!shard || !shard->has_primary)
+	if (!shard->has_primary)
 		return NULL;
 	for (size_t i = 0; i < observation->tablet_count; i++)
 		if (tablet_alias_equal(&observation->tablets[i].alias, &shard->primary))
@@ -104,19 +104,30 @@ static bool same_shard_set(const struct change *change, const struct topo_shard 
 	return true;
 }
 
-/* I3: a topology read begun after the rows shows the same shards and the same primaries. */
+static bool same_primary(const struct topo_shard *before, const struct topo_shard *after)
+{
+	return before && after && before->has_primary && after->has_primary &&
+	       tablet_alias_equal(&before->primary, &after->primary) &&
+	       before->primary_term_start_s == after->primary_term_start_s;
+}
+
+/*
+ * I3: a topology read begun after the rows shows the same shards and the same primaries. Behind the release the recorded
+ * shards are finished and proven, whatever shards came since.
+ */
 static bool topology_confirmed(const struct change *change, const struct observation *observation)
 {
-	if (!observation->topology_known || !observation->confirmed_known ||
-	    !same_shard_set(change, observation->topo, observation->topo_count) ||
-	    !same_shard_set(change, observation->confirm, observation->confirm_count))
+	if (!observation->confirmed_known)
+		return false;
+	if (change->phase != PHASE_COMPLETED &&
+	    (!same_shard_set(change, observation->topo, observation->topo_count) ||
+	     !same_shard_set(change, observation->confirm, observation->confirm_count)))
 		return false;
 	for (size_t i = 0; i < change->shard_count; i++) {
-		const struct topo_shard *before = &observation->topo[i], *after = &observation->confirm[i];
+		const char *name = change->shards[i].name;
 
-		if (!before->has_primary || !after->has_primary ||
-		    !tablet_alias_equal(&before->primary, &after->primary) ||
-		    before->primary_term_start_s != after->primary_term_start_s)
+		if (!same_primary(find_shard(observation->topo, observation->topo_count, name),
+				  find_shard(observation->confirm, observation->confirm_count, name)))
 			return false;
 	}
 	return true;

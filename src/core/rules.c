@@ -65,10 +65,14 @@ static const struct rule rules[] = {
 	{ 105, AT(SUBMITTING), YES(DOUBLED), MOVE(STOPPED), IS(UNSEEN), .reason = TWO_PRIMARIES },
 	{ 107, AT(SUBMITTING), YES(SHARDS_CHANGED), MOVE(STOPPED), IS(UNSEEN), .reason = SHARD_SET },
 	{ 109, AT(SUBMITTING), YES(DUPLICATE), MOVE(STOPPED), IS(FAILED), .reason = DUPLICATE_DDL },
-	{ 111, AT(SUBMITTING), YES(ALL_ROWS | ALL_COMPLETE), NO(SENT), MOVE(COMPLETING), IS(RUNNING),
-	  .reason = "the store had no record, the fleet has the migration complete on every shard: adopted" },
-	{ 113, AT(SUBMITTING), YES(ALL_ROWS | ALL_FORWARD | ANY_RELEASED), NO(SENT | DEAD), MOVE(COMPLETING), IS(RUNNING),
+	/* Adopted: the store was lost behind the release. The same barrier: nothing is written on one reading alone. */
+	{ 111, AT(SUBMITTING), YES(ALL_ROWS | ALL_COMPLETE | CONFIRMED | SHARDS_KNOWN | LEADER), NO(SENT | MISMATCH), MOVE(COMPLETING),
+	  IS(RUNNING), .reason = "the store had no record, the fleet has the migration complete on every shard: adopted" },
+	{ 113, AT(SUBMITTING), YES(ALL_ROWS | ALL_FORWARD | ANY_RELEASED | CONFIRMED | SHARDS_KNOWN | LEADER),
+	  NO(SENT | DEAD | MISMATCH), MOVE(COMPLETING), IS(RUNNING),
 	  .reason = "the store had no record, the fleet shows a release under way and no shard behind: adopted" },
+	{ 114, AT(SUBMITTING), YES(ALL_ROWS | ALL_FORWARD | ANY_RELEASED), NO(SENT | DEAD | CONFIRMED), DO(CONFIRM), IS(RUNNING),
+	  .reason = "the fleet shows a release under way and no shard behind; reading the topology once more" },
 	{ 115, AT(SUBMITTING), YES(ANY_RELEASED | SETTLING), NO(SENT), DO(WAIT), IS(RUNNING),
 	  .reason = "the fleet shows a release under way; a second look is owed" },
 	{ 117, AT(SUBMITTING), YES(ANY_RELEASED), NO(SENT | ALL_SEEN), DO(WAIT), IS(UNSEEN),
@@ -155,8 +159,10 @@ static const struct rule rules[] = {
 	{ 405, AT(COMPLETED), YES(DUPLICATE), MOVE(STOPPED), IS(INCONSISTENT), .reason = DUPLICATE_DDL },
 	{ 407, AT(COMPLETED), YES(DISPROVEN), MOVE(STOPPED), IS(INCONSISTENT),
 	  .reason = "a shard says COMPLETE but its definition is not the intended one" },
-	{ 409, AT(COMPLETED), YES(PROVEN | ALL_COMPLETE | ALL_ROWS), NO(DISPROVEN), MOVE(VERIFIED), IS(DONE),
-	  .reason = "the intended definition is on every shard's primary" },
+	{ 409, AT(COMPLETED), YES(PROVEN | ALL_COMPLETE | ALL_ROWS | CONFIRMED), NO(DISPROVEN | MISMATCH | DUPLICATE), MOVE(VERIFIED),
+	  IS(DONE), .reason = "the intended definition is on every shard's primary" },
+	{ 410, AT(COMPLETED), YES(PROVEN | ALL_COMPLETE | ALL_ROWS), NO(CONFIRMED), DO(CONFIRM), IS(RUNNING),
+	  .reason = "the intended definition is on every shard; reading the topology once more, that it was read from the primaries" },
 	{ 411, AT(COMPLETED), YES(LATE), DO(REST), IS(UNSEEN),
 	  .reason = "complete on every shard, but the deadline passed before all could be proven" },
 	{ 413, AT(COMPLETED), NO(ALL_COMPLETE), DO(WAIT), IS(UNSEEN), .reason = "not every shard can be seen complete" },
@@ -198,9 +204,9 @@ static const struct rule rules[] = {
 	{ 899, AT(FAILED), DO(REST), IS(FAILED), .reason = "failed" },
 
 	/* A person decides. */
-	{ 901, AT(STOPPED), YES(CANCEL_ASKED | LEADER), NO(BUSY | SENT | ANY_COMPLETE), MOVE(CANCELLING), IS(RUNNING),
+	{ 901, AT(STOPPED), YES(CANCEL_ASKED | LEADER), NO(BUSY | SENT | ANY_COMPLETE | MISMATCH), MOVE(CANCELLING), IS(RUNNING),
 	  .reason = "a person asked to cancel" },
-	{ 902, AT(STOPPED), YES(CANCEL_ASKED), NO(SENT | ANY_COMPLETE), DO(WAIT), IS(RUNNING),
+	{ 902, AT(STOPPED), YES(CANCEL_ASKED), NO(SENT | ANY_COMPLETE | MISMATCH), DO(WAIT), IS(RUNNING),
 	  .reason = "a person asked to cancel; waiting for the lease, or for an effect that may still act" },
 	{ 903, AT(STOPPED), YES(TAKE_UP | LEADER | ALL_COMPLETE | ALL_ROWS), NO(MISMATCH | DUPLICATE | BUSY), MOVE(COMPLETED), IS(RUNNING),
 	  .reason = "a person asked to verify it, and every shard is complete" },
@@ -228,18 +234,12 @@ const struct rule *rules_table(size_t *ret_count)
 
 const struct rule *rules_next(enum phase phase, uint32_t facts)
 {
-	const struct rule *last = NULL;
+	const struct rule *rule = rules, *last = &rules[sizeof(rules) / sizeof(rules[0]) - 1];
 
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		const struct rule *rule = &rules[i];
-
-		if (rule->at != phase)
-			continue;
-		last = rule;
-		if ((facts & rule->yes) == rule->yes && (facts & rule->no) == 0)
-			return rule;
-	}
-	return last;
+	/* The last row of every phase takes everything. The last of all waits for a person. */
+	while (rule < last && (rule->at != phase || (facts & rule->yes) != rule->yes || (facts & rule->no) != 0))
+		rule++;
+	return rule;
 }
 
 const struct rule *rules_find(int number)

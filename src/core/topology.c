@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "vtddl/banned.h"
+#include "vtddl/identity.h"
 
 #define NAMES_SHOWN 5
 #define NAMES_SIZE (NAMES_SHOWN * (SHARD_NAME_MAX + 2) + 32)
@@ -41,6 +42,11 @@ static size_t list_names(const struct topo_shard *shards, size_t count,
 static bool has_no_primary(const struct topo_shard *shard)
 {
 	return !shard->has_primary;
+}
+
+static bool has_bad_name(const struct topo_shard *shard)
+{
+	return !shard_name_is_valid(shard->name);
 }
 
 static bool does_not_serve(const struct topo_shard *shard)
@@ -151,6 +157,16 @@ const char *topology_problem(struct arena *arena, const struct topo_shard *shard
 
 	if (count == 0)
 		return "the keyspace has no shard: check its name with vtctldclient GetKeyspaces";
+	if (count > SHARDS_MAX)
+		return or_full(arena_printf(arena, "the keyspace has %zu shards, and vtddl drives at most %d", count,
+					    SHARDS_MAX));
+	bad = list_names(shards, count, has_bad_name, names);
+	if (bad)
+		return or_full(arena_printf(
+			arena,
+			"the topology has the shard%s %s, which is no name of a shard; look at it with vtctldclient "
+			"FindAllShardsInKeyspace",
+			bad == 1 ? "" : "s", names));
 	bad = list_names(shards, count, has_no_primary, names);
 	if (bad)
 		return or_full(arena_printf(

@@ -68,7 +68,7 @@ static uint32_t record_facts(const struct task *task)
 	if (record->phase == PHASE_VERIFIED)
 		facts |= patience_over ? FACT_LATE : 0;
 	else
-		facts |= engine->wall_ms >= record->deadline_at_ms ? FACT_LATE : 0;
+		facts |= engine->now_ms >= task->late_at_ms ? FACT_LATE : 0;
 	if (task->verified_now)
 		facts |= task->verdict_facts;
 	return facts;
@@ -326,6 +326,8 @@ void decide_reply(struct task *task, const struct pending *pending, const struct
 	}
 	task->failed_writes = 0;
 	task_set_record(task, &task->draft);
+	if (task->record.phase == PHASE_STOPPED) /* taken up and stopped again: a person asked for it once */
+		task->ask.take_up = false;
 	if (pending->purpose == FOR_ATTEMPT) {
 		on_attempt(task, pending);
 		return;
@@ -432,6 +434,19 @@ void decide_submit(struct task *task)
 	write_attempt(task, task->rule);
 }
 
+/* The second reading of the topology: behind the rows, or behind the definitions, however long those took. */
+static void confirm(struct task *task, const struct look *look)
+{
+	if (look->confirm_tried && task->engine->now_ms >= task->until_ms)
+		wait(task); /* which ends it */
+	else if (look->confirm_tried) /* a reparent in between, or no answer: look anew */
+		task_idle(task, POLL_MIN_MS);
+	else if (!task->verified_now && task->engine->now_ms - look->finished_ms > LOOK_FRESH_MS)
+		observe_start(task);
+	else
+		observe_confirm(task);
+}
+
 void decide(struct task *task)
 {
 	struct look *look = task_look(task);
@@ -463,12 +478,7 @@ void decide(struct task *task)
 			write_attempt(task, rule);
 		return;
 	case ACTION_CONFIRM:
-		if (look->confirm_tried) /* a reparent in between, or no answer: look anew */
-			task_idle(task, POLL_MIN_MS);
-		else if (task->engine->now_ms - look->finished_ms > LOOK_FRESH_MS)
-			observe_start(task);
-		else
-			observe_confirm(task);
+		confirm(task, look);
 		return;
 	case ACTION_VERIFY:
 		verify_start(task);

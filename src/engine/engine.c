@@ -165,6 +165,8 @@ static void count(struct engine *engine, const struct pending *pending, const st
 		counters->rpc_seconds_sum[pending->method] += seconds;
 	} else if (reply->kind != REQUEST_PROOF) {
 		counters->store_failures += reply->result < 0;
+		engine->store_is_lost |=
+			reply->result < 0 && reply->error.code == ERROR_STORE && reply->error.detail == STORE_LOST;
 		counters->store_conflicts += reply->kind == REQUEST_STORE_UPDATE && reply->result == STORE_CONFLICT;
 	}
 }
@@ -298,11 +300,24 @@ void change_copy(struct arena *arena, const struct change *from, struct change *
 	}
 }
 
+static int64_t monotonic_of(const struct engine *engine, int64_t wall_ms)
+{
+	int64_t left_ms, at_ms;
+
+	if (__builtin_sub_overflow(wall_ms, engine->wall_ms, &left_ms) ||
+	    __builtin_add_overflow(engine->now_ms, left_ms, &at_ms))
+		return wall_ms > 0 ? INT64_MAX : INT64_MIN;
+	return at_ms;
+}
+
 /* Takes over a record; @change may live in draft_arena, never in record_arena. */
 void task_set_record(struct task *task, const struct change *change)
 {
 	bool same_shards = task->have_record && task->record.shard_count == change->shard_count;
 
+	/* what is left is counted by the monotonic clock, so that setting the wall clock ends no run */
+	if (!task->have_record || task->record.deadline_at_ms != change->deadline_at_ms)
+		task->late_at_ms = monotonic_of(task->engine, change->deadline_at_ms);
 	arena_release(&task->record_arena);
 	change_copy(&task->record_arena, change, &task->record);
 	task->have_record = true;

@@ -177,6 +177,7 @@ struct task {
 	struct ddl ddl;
 	const char *normal;
 	int64_t until_ms;	/* monotonic: the asker's patience */
+	int64_t late_at_ms;	/* monotonic: the record's deadline */
 
 	bool have_record, recorded;
 	struct arena record_arena, draft_arena;
@@ -274,6 +275,7 @@ struct engine {
 	unsigned failed_surveys, serving_tasks, looks;
 	int64_t surveyed_at_ms; /* wall clock */
 	char store_trouble[REASON_MAX];
+	bool store_is_lost;
 	struct task *ended; /* to be freed between two events */
 	size_t wanted, wanted_from; /* residents that wait for a task; the keyspace that is next */
 	struct news *news;

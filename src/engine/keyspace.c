@@ -269,6 +269,9 @@ void keyspace_release(struct keyspace *keyspace)
 {
 	struct engine *engine = keyspace->engine;
 
+	/* the answer to a renewal under way would say that it is still ours: then another time */
+	if (keyspace->renewing && !engine->stopping)
+		return;
 	timer_clear(engine, &keyspace->renewal);
 	if (!keyspace->leader || keyspace->effects)
 		return;

@@ -121,7 +121,7 @@ const struct topo_shard *observe_shard(const struct look *look, const char *name
 /* Asks the primaries of the shards that were not shown exactly once; of all if the last look needed that. */
 static void ask_primaries(struct task *task, struct look *look)
 {
-	const char *sql = migration_select(&look->arena, task->record.uuid, NULL);
+	const char *sql = NULL;
 
 	look->direct_sent = true;
 	for (size_t i = 0; i < task->record.shard_count; i++) {
@@ -134,6 +134,8 @@ static void ask_primaries(struct task *task, struct look *look)
 			look->direct[i].trouble = shard ? "the shard record has no primary" : "the topology has no such shard";
 			continue;
 		}
+		if (!sql)
+			sql = migration_select(&look->arena, task->record.uuid, NULL);
 		request = engine_emit_rpc(task, VTCTLD_EXECUTE_FETCH_AS_DBA, FOR_DIRECT, i, &look->arena);
 		request->rpc.sql = sql;
 		request->rpc.limit = ROWS_LIMIT;

@@ -168,6 +168,11 @@ static void discover_done(struct task *task)
 		task->draft.generation = task->discovered;
 	else
 		task->draft.generation = known ? task->discovered + 1 : task->next_generation;
+	if (task->draft.generation == 0) {
+		task_fail(task, ERROR_BLOCKED, "a shard of keyspace %s has this statement as generation %" PRIu32 ", behind which there is none; look at its context with `vtddl show %s`",
+			  task->ask.keyspace, UINT32_MAX, task->ask.keyspace);
+		return;
+	}
 	task->stage = STAGE_BEFORE;
 	task->definitions = arena_array(&task->open_arena, task->survey_count, sizeof(*task->definitions));
 	for (size_t i = 0; i < task->survey_count; i++) {

@@ -48,7 +48,9 @@ void record_start(struct task *task)
 
 void record_trouble(struct task *task, const struct reply *reply)
 {
-	if ((!task->have_record && !task->resident) || task->engine->now_ms >= task->until_ms) {
+	bool is_lost = reply->error.code == ERROR_STORE && reply->error.detail == STORE_LOST;
+
+	if (((!task->have_record || is_lost) && !task->resident) || task->engine->now_ms >= task->until_ms) {
 		task_end(task, &reply->error);
 		return;
 	}

@@ -279,6 +279,11 @@ size_t engine_residents(const struct engine *engine)
 	return count;
 }
 
+bool engine_store_is_lost(const struct engine *engine)
+{
+	return engine->store_is_lost;
+}
+
 const char *engine_store_trouble(const struct engine *engine, int64_t *ret_live_at_ms)
 {
 	*ret_live_at_ms = engine->surveyed_at_ms;

@@ -28,8 +28,9 @@ static void check(struct task *task, const char *format, ...)
 /* The primaries of now: of the recorded shards, by the topology of the last look. */
 void verify_start(struct task *task)
 {
-	const struct look *look = task_look(task);
+	struct look *look = task_look(task);
 
+	look->confirm_tried = look->seen.confirmed_known = false; /* what was read before does not confirm what follows */
 	arena_release(&task->open_arena);
 	task->stage = STAGE_VERIFY;
 	task->definitions = arena_array(&task->open_arena, task->record.shard_count + 1, sizeof(*task->definitions));

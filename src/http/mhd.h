@@ -27,6 +27,7 @@
 /* clang-format on */
 
 struct mhd {
+/* A member's name cannot stand in brackets. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define MHD_TABLE_MEMBER(name) __typeof__(MHD_##name) *name;
 	MHD_TABLE_CALLS(MHD_TABLE_MEMBER)
 #undef MHD_TABLE_MEMBER

@@ -115,7 +115,7 @@ static size_t fill(struct stream *stream, char *buffer, size_t room)
 		}
 	}
 	if (size == 0 && stream->is_due && room >= 3) {
-		memcpy(buffer, ":\n\n", 3);
+		memcpy(buffer, ":\n\n", 3); /* bytes of a stream, NOLINT(bugprone-not-null-terminated-result) */
 		size = 3;
 	}
 	stream->is_due = false;

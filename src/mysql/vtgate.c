@@ -129,7 +129,7 @@ static int query_table(struct vtgate *vtgate, const char *before, const char *ta
 int vtgate_definition(struct vtgate *vtgate, const char *table, struct arena *arena, const char **ret,
 		      struct error *reterr)
 {
-	MYSQL_RES *result;
+	MYSQL_RES *result = NULL;
 	const unsigned long *lengths;
 	MYSQL_ROW row;
 	int got = query_table(vtgate, "show create table ", table, "", &result, reterr);
@@ -156,7 +156,7 @@ int vtgate_columns(struct vtgate *vtgate, const char *table, struct arena *arena
 		   struct error *reterr)
 {
 	struct strbuf names cleanup(strbuf_release);
-	MYSQL_RES *result;
+	MYSQL_RES *result = NULL;
 	MYSQL_FIELD *field;
 	int got = query_table(vtgate, "select * from ", table, " where 1 != 1", &result, reterr);
 
@@ -177,7 +177,7 @@ int vtgate_columns(struct vtgate *vtgate, const char *table, struct arena *arena
 int vtgate_probe(struct vtgate *vtgate, const char *sql, int64_t *ret_us, struct error *reterr)
 {
 	struct timespec before, after;
-	MYSQL_RES *result;
+	MYSQL_RES *result = NULL;
 	int got;
 
 	clock_gettime(CLOCK_MONOTONIC, &before);

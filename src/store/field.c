@@ -49,7 +49,7 @@ static const struct field shard_fields[] = {
 static const struct field history_fields[] = {
 	FIELD(history_entry, at_ms, FIELD_I64),
 	FIELD(history_entry, actor, FIELD_STRING),
-	FIELD_AS(history_entry, from, "from_phase", FIELD_PHASE),
+	FIELD_AS(history_entry, from, "from_phase", FIELD_PHASE_NULL),
 	FIELD_AS(history_entry, to, "to_phase", FIELD_PHASE),
 	FIELD(history_entry, rule, FIELD_INT),
 	FIELD(history_entry, reason, FIELD_STRING),
@@ -128,6 +128,7 @@ const char *field_text(const struct field *field, const void *base)
 	case FIELD_STRING_NULL:
 		return *AT_CONST(char *, base, field);
 	case FIELD_PHASE:
+	case FIELD_PHASE_NULL:
 		return *AT_CONST(enum phase, base, field) == _PHASE_INVALID
 			       ? NULL
 			       : phase_name(*AT_CONST(enum phase, base, field));
@@ -157,6 +158,7 @@ bool field_read_text(const struct field *field, const char *text, size_t length,
 		*AT(const char *, base, field) = arena_memdup(arena, text, length);
 		return *AT(const char *, base, field) != NULL;
 	case FIELD_PHASE:
+	case FIELD_PHASE_NULL:
 		*AT(enum phase, base, field) = phase_from_name(text);
 		return *AT(enum phase, base, field) != _PHASE_INVALID;
 	case FIELD_GATE:
@@ -196,7 +198,7 @@ bool field_read_number(const struct field *field, int64_t number, void *base)
 
 bool field_read_null(const struct field *field, void *base)
 {
-	if (field->kind == FIELD_PHASE)
+	if (field->kind == FIELD_PHASE_NULL)
 		*AT(enum phase, base, field) = _PHASE_INVALID;
 	else if (field->kind == FIELD_STRING_NULL)
 		*AT(const char *, base, field) = NULL;

@@ -18,7 +18,8 @@ enum field_kind {
 	FIELD_BOOL,
 	FIELD_HELD,  /* bool; in MySQL false is NULL in the table */
 	FIELD_COUNT, /* size_t, of shards */
-	FIELD_PHASE, /* by name; _PHASE_INVALID is NULL */
+	FIELD_PHASE,	   /* by name */
+	FIELD_PHASE_NULL,  /* by name; _PHASE_INVALID is NULL */
 	FIELD_GATE,
 	FIELD_EFFECT,
 };

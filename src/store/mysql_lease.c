@@ -13,11 +13,14 @@
  *
  * The epoch grows with every taking. The greatest one seen by this handle is remembered: after a fail-over
  * to a replica that lagged behind, the row may carry a lower one, under which old writes would be accepted.
+ * Another handle, which has not seen it, may then take the lease under the very epoch that this one had: so
+ * whose the lease is, is remembered too, and a write that announces an effect is made under our own row only.
  */
 
 struct mystore_lease {
 	struct mystore_lease *next;
 	int64_t epoch; /* the greatest seen; 0: none */
+	char owner[ACTOR_MAX + 1]; /* for whom it was taken last; "": another has it, or nobody */
 	char scope[];
 };
 
@@ -36,6 +39,13 @@ static struct mystore_lease *lease_find(struct mystore *store, const char *scope
 	lease->next = store->leases;
 	store->leases = lease;
 	return lease;
+}
+
+bool mystore_lease_is_ours(struct mystore *store, const char *scope, const char *holder)
+{
+	const struct mystore_lease *lease = lease_find(store, scope);
+
+	return lease->owner[0] && strcmp(lease->owner, holder) == 0;
 }
 
 void mystore_leases_free(struct mystore *store)
@@ -142,6 +152,7 @@ static int lease_take(struct mystore *store, const char *scope, const char *owne
 		return result ? result : CONNECTION_LOCKED;
 	if (lease->epoch < ret->epoch)
 		lease->epoch = ret->epoch;
+	lease->owner[0] = '\0';
 	if (ret->holder[0] && ret->left_ms > 0 && strcmp(ret->holder, owner) != 0)
 		return STORE_HELD;
 	epoch = epoch_for(lease, ret, owner);
@@ -151,6 +162,7 @@ static int lease_take(struct mystore *store, const char *scope, const char *owne
 	if (result != 0)
 		return result;
 	lease->epoch = epoch;
+	snprintf(lease->owner, sizeof(lease->owner), "%s", owner);
 	ret->epoch = epoch;
 	ret->left_ms = for_ms;
 	snprintf(ret->holder, sizeof(ret->holder), "%s", owner);

@@ -148,6 +148,8 @@ int mystore_too_much(const struct mystore *store, struct error *reterr);
 int mystore_lease(struct store *store, const char *scope, const char *owner, int64_t for_ms,
 		  struct lease *ret, struct error *reterr);
 void mystore_release(struct store *store, const char *scope, const char *owner);
+/** mystore_lease_is_ours() - whether this handle took the lease last, for @holder, who is in its row now */
+bool mystore_lease_is_ours(struct mystore *store, const char *scope, const char *holder);
 void mystore_leases_free(struct mystore *store);
 
 /* ---- mysql_write.c, mysql_read.c, mysql_check.c ---- */

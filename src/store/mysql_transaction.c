@@ -1,11 +1,12 @@
 #include "mysql_private.h"
 
+#include <assert.h>
+
 #include "vtddl/clock.h"
 
 void mystore_add(struct mystore_values *values, struct sql_value value)
 {
-	if (values->count == SQL_NAMES_MAX)
-		abort();
+	assert(values->count < SQL_NAMES_MAX);
 	values->items[values->count++] = value;
 }
 

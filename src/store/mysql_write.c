@@ -1,5 +1,6 @@
 #include "mysql_private.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <strings.h>
 
@@ -22,6 +23,7 @@ struct scope {
 	char name[SCOPE_MAX + 1];
 	bool exists;
 	int64_t epoch;
+	char holder[ACTOR_MAX + 1];
 };
 
 static void scope_of(const struct change *change, char ret[SCOPE_MAX + 1])
@@ -264,6 +266,9 @@ static int item_write(struct mystore *store, const struct store_write *write, co
 	}
 	if (!scope->exists || scope->epoch != expect->epoch)
 		return STORE_CONFLICT;
+	/* R3: after a fail-over of the store another may hold it under the same epoch. */
+	if (expect->lease_ms > 0 && !mystore_lease_is_ours(store, scope->name, scope->holder))
+		return STORE_CONFLICT;
 	next.epoch = expect->epoch;
 	next.revision = expect->revision + 1;
 	result = change_set(store, &next, expect, write->entry, reterr);
@@ -285,8 +290,7 @@ static int item_write_apart(struct mystore *store, struct store_write *write, co
 	if (is_passing(result))
 		return result;
 	if (result < 0 && !store->connection) {
-		if (reterr)
-			*reterr = write->error;
+		*reterr = write->error;
 		return result;
 	}
 	if (result > STORE_HELD)
@@ -313,6 +317,7 @@ static int scopes_lock(struct mystore *store, struct scope *scopes, size_t count
 			result = mystore_next(store, reterr);
 		scopes[i].exists = result == 1;
 		scopes[i].epoch = result == 1 ? mystore_number(store, 0) : 0;
+		snprintf(scopes[i].holder, sizeof(scopes[i].holder), "%s", result == 1 ? mystore_string(store, 1) : "");
 		result = result == 1 ? 0 : result;
 	}
 	return result;
@@ -324,12 +329,11 @@ static int items_write(struct mystore *store, struct store_write *writes, const 
 	int result = 0;
 
 	for (size_t i = 0; i < count && result == 0; i++) {
-		struct scope key, *scope;
+		struct scope key = { 0 }, *scope;
 
 		scope_of(writes[i].change, key.name);
 		scope = bsearch(&key, scopes, count, sizeof(key), scope_compare);
-		if (!scope)
-			abort();
+		assert(scope);
 		if (count > 1)
 			result = item_write_apart(store, &writes[i], scope, reterr);
 		else

@@ -12,10 +12,10 @@ static int store_is_usable(const struct sqlite_store *store, struct error *reter
 {
 	if (!store->broken)
 		return 0;
-	return error_set(reterr, ERROR_STORE,
-			 "The store %s is not used any more, since its disk could not confirm a write; "
-			 "check the disk, then start vtddl again",
-			 store->path);
+	return error_set_detail(reterr, ERROR_STORE, STORE_LOST,
+				"The store %s is not used any more, since its disk could not confirm a write; "
+				"check the disk, then start vtddl again",
+				store->path);
 }
 
 static sqlite3_stmt *prepare(struct sqlite_store *store, const char *sql, unsigned flags,
@@ -95,10 +95,14 @@ int sqlite_begin(struct sqlite_store *store, bool write, struct error *reterr)
 {
 	static const char write_now[] = "BEGIN IMMEDIATE", read_only[] = "BEGIN";
 	cleanup_use sqlite3_stmt *stmt = sqlite_statement(store, write ? write_now : read_only, reterr);
+	int result;
 
 	if (!stmt)
 		return -1;
-	return sqlite_run(store, stmt, reterr);
+	result = sqlite_run(store, stmt, reterr);
+	if (result < 0)
+		sqlite_rollback(store); /* it may have begun all the same */
+	return result;
 }
 
 int sqlite_commit(struct sqlite_store *store, struct error *reterr)
@@ -114,9 +118,10 @@ int sqlite_commit(struct sqlite_store *store, struct error *reterr)
 
 void sqlite_rollback(struct sqlite_store *store)
 {
-	/* Some failures have rolled back already. */
-	if (!sqlite3_get_autocommit(store->db))
-		sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+	/* Some failures have rolled back already. Without memory it stays open, and no other could begin. */
+	if (!sqlite3_get_autocommit(store->db) &&
+	    (sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL) & 0xff) == SQLITE_NOMEM)
+		abort();
 }
 
 /* ---- Reads ---- */

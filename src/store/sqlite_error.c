@@ -73,7 +73,7 @@ static int errno_of(const struct sqlite_store *store, int code)
 bool sqlite_quick_check(struct sqlite_store *store, const char *pragma, char ret[REASON_MAX])
 {
 	sqlite3_stmt *stmt = NULL;
-	const char *text = NULL;
+	const char *text = NULL, *end;
 	int code;
 
 	store->checking = true;
@@ -88,8 +88,9 @@ bool sqlite_quick_check(struct sqlite_store *store, const char *pragma, char ret
 	sqlite3_finalize(stmt);
 	store->checking = false;
 	/* A complaint may have several lines; the first says enough. */
-	if (strncmp(ret, "*** in database", 15) == 0 && strchr(ret, '\n'))
-		memmove(ret, strchr(ret, '\n') + 1, strlen(strchr(ret, '\n')));
+	end = strchr(ret, '\n');
+	if (strncmp(ret, "*** in database", 15) == 0 && end)
+		memmove(ret, end + 1, strlen(end));
 	ret[strcspn(ret, "\n")] = '\0';
 	return strcmp(ret, "ok") == 0;
 }
@@ -116,7 +117,8 @@ int sqlite_fail(struct sqlite_store *store, const char *doing, struct error *ret
 	if (code_matches(code, SQLITE_CORRUPT) && !store->checking &&
 	    !sqlite_quick_check(store, "PRAGMA quick_check(1)", complaint))
 		snprintf(own_words, sizeof(own_words), "%s", complaint);
-	return error_set_detail(reterr, code_matches(code, SQLITE_CONSTRAINT) ? ERROR_BUG : ERROR_STORE, code,
+	return error_set_detail(reterr, code_matches(code, SQLITE_CONSTRAINT) ? ERROR_BUG : ERROR_STORE,
+				store->broken ? STORE_LOST : code,
 				"Cannot %s the store %s: %s (%.300s%s%s); %s", doing, store->path,
 				what ? what : "SQLite failed", own_words, system_errno ? ": " : "",
 				system_errno ? strerror(system_errno) : "", advice);

@@ -133,7 +133,7 @@ static int lease_is_current(struct sqlite_store *store, const struct sqlite_leas
 {
 	cleanup_use sqlite3_stmt *stmt = NULL;
 
-	if (store->lock_fd < 0 || !lock_is_current(store))
+	if (!lock_is_current(store))
 		return 0;
 	stmt = sqlite_statement(store, sql_lock_epoch, reterr);
 	if (!stmt)

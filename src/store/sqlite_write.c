@@ -41,7 +41,7 @@ static int shards_put(struct sqlite_store *store, int64_t change_id, const struc
 	return 0;
 }
 
-/* Runs @sql, whose only value is the change; @ret_number, if any, is what it answers. */
+/* Runs @sql, whose only value is the change; @ret_number is what it answers, if it answers anything. */
 static int shards_run(struct sqlite_store *store, const char *sql, int64_t change_id, int64_t *ret_number,
 		      struct error *reterr)
 {
@@ -52,7 +52,7 @@ static int shards_run(struct sqlite_store *store, const char *sql, int64_t chang
 		return -1;
 	sqlite_bind_i64(stmt, "change_id", change_id);
 	result = sqlite_run(store, stmt, reterr);
-	if (result == 1 && ret_number)
+	if (result == 1)
 		*ret_number = sqlite3_column_int64(stmt, 0);
 	return result < 0 ? result : 0;
 }
@@ -67,7 +67,7 @@ static int shards_write(struct sqlite_store *store, int64_t change_id, const str
 		result = shards_run(store, sql_shard_count, change_id, &count, reterr);
 	/* The set seldom gets smaller; then it is written anew. */
 	if (result == 0 && (size_t)count != change->shard_count) {
-		result = shards_run(store, sql_shard_clear, change_id, NULL, reterr);
+		result = shards_run(store, sql_shard_clear, change_id, &count, reterr);
 		if (result == 0)
 			result = shards_put(store, change_id, change, reterr);
 	}

@@ -1,6 +1,7 @@
 #include "vtddl/store.h"
 
 #include "vtddl/identity.h"
+#include "vtddl/strbuf.h"
 
 /*
  * The one door to every backend: which one it is, and what no backend may ever be asked to
@@ -201,7 +202,37 @@ int store_update(struct store *store, struct change *change, const struct store_
 	return write_one(store, &write, reterr);
 }
 
-/* ---- Reads ---- */
+/* ---- Reads: what nobody was ever asked to write is another program's, and nothing is decided on it. ---- */
+
+static int refuse_record(const struct store *store, const char *uuid, const char *bad, struct error *reterr)
+{
+	struct strbuf shown;
+
+	strbuf_init(&shown, 4 * UUID_LENGTH + 8);
+	strbuf_add_shown(&shown, uuid, UUID_LENGTH);
+	error_set(reterr, ERROR_STORE,
+		  "The store %s has a change with a bad %s (uuid '%s'), so another program wrote it; put back a backup of the "
+		  "store and run the same command again",
+		  store->url, bad, shown.length ? shown.text : "");
+	strbuf_release(&shown);
+	return -1;
+}
+
+static int list(struct store *store, const struct store_filter *filter, struct arena *arena, struct change **ret,
+		size_t *ret_count, struct error *reterr)
+{
+	int result = store->ops->list(store, filter, arena, ret, ret_count, reterr);
+
+	for (size_t i = 0; result == 0 && i < *ret_count; i++) {
+		const char *bad = bad_change(&(*ret)[i]);
+
+		if (bad)
+			result = refuse_record(store, (*ret)[i].uuid, bad, reterr);
+	}
+	if (result != 0)
+		*ret_count = 0;
+	return result;
+}
 
 int store_load(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
 	       struct change *ret, struct error *reterr)
@@ -213,7 +244,7 @@ int store_load(struct store *store, const char *cluster, const char *uuid, struc
 
 	if (!cluster_is_valid(cluster) || !uuid_is_valid(uuid))
 		return STORE_NOT_FOUND;
-	result = store->ops->list(store, &filter, arena, &changes, &count, reterr);
+	result = list(store, &filter, arena, &changes, &count, reterr);
 	if (result < 0)
 		return result;
 	for (size_t i = 0; i < count; i++) {
@@ -236,7 +267,7 @@ int store_list(struct store *store, const struct store_filter *filter, struct ar
 	    (filter->keyspace && !keyspace_is_valid(filter->keyspace)) ||
 	    (name && !uuid_is_valid(name) && !context_is_valid(name)))
 		return 0;
-	return store->ops->list(store, filter, arena, ret, ret_count, reterr);
+	return list(store, filter, arena, ret, ret_count, reterr);
 }
 
 int store_history(struct store *store, const char *cluster, const char *uuid, struct arena *arena,
@@ -282,13 +313,38 @@ void store_release(struct store *store, const char *scope, const char *owner)
 
 /* ---- The whole at once ---- */
 
+/* What is wrong with @change; NULL: nothing. */
+static const char *bad_live(const struct live_change *change)
+{
+	if (!keyspace_is_valid(change->keyspace))
+		return "keyspace";
+	if (!uuid_is_valid(change->uuid))
+		return "uuid";
+	if (!text_fits(change->table, 1, TABLE_MAX))
+		return "table";
+	if (change->shard_count > SHARDS_MAX)
+		return "shard count";
+	return strnlen(change->reason, REASON_MAX) == REASON_MAX ? "reason" : NULL;
+}
+
 int store_live(struct store *store, const char *cluster, int64_t cancelled_since_ms, struct arena *arena,
 	       struct live *ret, struct error *reterr)
 {
+	int result;
+
 	*ret = (struct live){ 0 };
 	if (!cluster_is_valid(cluster))
 		return 0;
-	return store->ops->live(store, cluster, cancelled_since_ms, arena, ret, reterr);
+	result = store->ops->live(store, cluster, cancelled_since_ms, arena, ret, reterr);
+	for (size_t i = 0; result == 0 && i < ret->change_count; i++) {
+		const char *bad = bad_live(&ret->changes[i]);
+
+		if (bad)
+			result = refuse_record(store, ret->changes[i].uuid, bad, reterr);
+	}
+	if (result < 0)
+		*ret = (struct live){ 0 };
+	return result;
 }
 
 int store_check(struct store *store, char ret[REASON_MAX], struct error *reterr)

@@ -96,7 +96,7 @@ static int shard_copy(const char *name, const Vtctldata__Shard *record, struct t
 		return 0;
 	if (alias_copy(shard->primary_alias, &ret->primary, reterr) < 0)
 		return -1;
-	ret->has_primary = ret->primary.cell[0] || ret->primary.uid;
+	ret->has_primary = ret->primary.cell[0] != '\0'; /* a number without a cell is nobody: it cannot be asked */
 	ret->is_serving = shard->is_primary_serving;
 	ret->primary_term_start_s = seconds_of(shard->primary_term_start_time);
 	if (shard->key_range) {

@@ -278,6 +278,7 @@ static int text_take(struct rows *rows, const struct value *value, char *into)
 	if (is_kept && rows->twin) {
 		same = ((const char *const *)rows->twin)[place];
 		if (text_is(same, value->at, value->size)) { /* and so it was checked already */
+			/* only a row has texts, and it is never dropped. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
 			((const char **)(void *)into)[place] = same;
 			rows->texts_new &= ~(1U << place);
 			return 0;
@@ -299,6 +300,7 @@ static int cell_take(struct rows *rows, const struct value *value, char *into)
 		return refuse(rows, value, value->at, "longer than is allowed for this field");
 	if (!scan_text_is_clean(value->at, value->size))
 		return refuse(rows, value, value->at, "not UTF-8, or a NUL inside");
+	/* the one alias is kept. NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker) */
 	memcpy(into + value->field->offset, value->at, value->size);
 	into[value->field->offset + value->size] = 0;
 	return 0;

@@ -171,6 +171,8 @@ static int scan_packed(struct scan *scan, const struct window *window, const Pro
 
 static int scan_window(struct scan *scan, struct window window);
 
+/* They call each other, to the depth that the limits allow. NOLINTBEGIN(misc-no-recursion) */
+
 /* Looks into the @length bytes of a field of wire type 2; the caller steps over them. */
 static int scan_content(struct scan *scan, struct window *window, const ProtobufCFieldDescriptor *field,
 			size_t length)
@@ -291,6 +293,8 @@ static int scan_window(struct scan *scan, struct window window)
 		return refuse(scan, &window, NULL, "would take more memory than is allowed");
 	return 0;
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 int scan_message(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, size_t length,
 		 const struct scan_limits *limits, size_t *ret_tree_bytes, struct error *reterr)

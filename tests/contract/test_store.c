@@ -127,7 +127,9 @@ static void test_a_bad_name_is_never_written(void **state)
 	REFUSES("phase", change.phase = _PHASE_INVALID);
 	REFUSES("phase", change.phase = _PHASE_MAX);
 	REFUSES("gate", change.gate = _GATE_MAX);
+	REFUSES("gate", change.gate = (enum gate)-1);
 	REFUSES("effect", change.last_effect = _EFFECT_MAX);
+	REFUSES("effect", change.last_effect = _EFFECT_INVALID);
 	REFUSES("shard name", snprintf(f.shards[1].name, sizeof(f.shards[1].name), "a/b"));
 	REFUSES("order of shards", snprintf(f.shards[1].name, sizeof(f.shards[1].name), "-80"));
 #undef REFUSES

@@ -209,14 +209,38 @@ static void test_what_was_given_up_is_nobodys(void **state)
 	assert_string_equal(live.leases[0].holder, OWNER);
 	assert_true(live.leases[0].left_ms > 0 && live.leases[0].left_ms <= LEASE_MS);
 	store_release(store, SCOPE, OWNER);
-	/* A write under it is still fenced by its epoch, but makes nobody a leader again. */
+	/* What announces an effect is refused then; another write under its epoch makes nobody a leader again. */
 	expect.epoch = epoch;
+	assert_result(store_update(store, &change, &expect, NULL, err), STORE_CONFLICT);
+	expect.lease_ms = 0;
 	assert_ok(store_update(store, &change, &expect, NULL, err));
 	assert_ok(store_live(store, CLUSTER, 0, &arena, &live, err));
 	assert_string_equal(live.leases[0].holder, "");
 	assert_true(live.leases[0].left_ms <= 0);
 	assert_int_equal(live.leases[0].epoch, epoch);
 	store_close(store);
+}
+
+/* A replica that lagged behind, and another who took the lease there: under the epoch that the first had. */
+static void test_who_holds_it_under_the_same_epoch_decides_what_announces_an_effect(void **state)
+{
+	struct store *store = open_leader(), *other = open_store();
+	struct change change = change_of(1, "t");
+	struct store_expect expect = { PHASE_SUBMITTING, 1, epoch, LEASE_MS };
+
+	(void)state;
+	assert_ok(store_insert(store, &change, "", "", err));
+	admin("UPDATE ddl_lock SET epoch = epoch - 1, owner = ''");
+	assert_ok(take(other, OTHER, LEASE_MS, err));
+	assert_int_equal(lease.epoch, epoch);
+	assert_result(store_update(store, &change, &expect, NULL, err), STORE_CONFLICT);
+	assert_ok(store_update(other, &change, &expect, NULL, err));
+	/* A person's wish is written under whoever's lease it is. */
+	expect.revision = change.revision;
+	expect.lease_ms = 0;
+	assert_ok(store_update(store, &change, &expect, NULL, err));
+	store_close(store);
+	store_close(other);
 }
 
 int main(void)
@@ -229,6 +253,7 @@ int main(void)
 		ROW(test_of_many_one_leads_at_a_time),
 		ROW(test_the_epoch_never_goes_back_for_a_handle),
 		ROW(test_what_was_given_up_is_nobodys),
+		ROW(test_who_holds_it_under_the_same_epoch_decides_what_announces_an_effect),
 	};
 
 	return run_on_every_server(tests);

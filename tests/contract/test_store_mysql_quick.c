@@ -45,7 +45,7 @@ static void make_old(void)
 	      " last_effect, attempts, next_attempt_at_ms, in_flight_until_ms, created_at_ms, updated_at_ms,"
 	      " deadline_at_ms, created_by, shard_count)"
 	      " WITH RECURSIVE numbers AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM numbers WHERE n < 900)"
-	      " SELECT 'default', 'commerce', 'corder', 'x', LPAD(n, 64, '0'), LPAD(n, 36, '0'),"
+	      " SELECT 'default', 'commerce', 'corder', 'x', LPAD(n, 64, '0'), CONCAT(LPAD(n, 8, '0'), '_0000_8000_8000_000000000001'),"
 	      " CONCAT('old-', n), 1, '', CASE WHEN n % 2 = 0 THEN 'verified' ELSE 'cancelled' END, NULL, 1, 1, 0, '',"
 	      " 'auto', 0, 0, 'none', 0, 0, 0, 0, n, 0, '', 1 FROM numbers");
 	admin("INSERT INTO ddl_history (change_id, at_ms, actor, to_phase, rule, reason, evidence)"

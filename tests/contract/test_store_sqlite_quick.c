@@ -105,7 +105,7 @@ static void add_history(unsigned first)
 		"WITH RECURSIVE numbers (value) AS (SELECT 1 + %u UNION ALL SELECT value + 1 FROM numbers"
 		" LIMIT " HISTORY ")"
 		" INSERT INTO ddl_pipeline SELECT value + 1000, 'default', 'commerce', 'corder', 'x',"
-		" printf('%%064x', value), printf('%%036x', value), printf('old-%%d', value), 1, '',"
+		" printf('%%064x', value), printf('%%08x_0000_8000_8000_000000000001', value), printf('old-%%d', value), 1, '',"
 		" iif(value %% 10, 'verified', 'cancelled'), 0, 1, 1, 0, '', 'auto', 0, 0, 'none', 0, 0, 0, 0, 7, 0,"
 		" '', 1 FROM numbers;"
 		" INSERT INTO ddl_history SELECT id * 10, id, 0, '', NULL, 'verified', 0, '', '' FROM ddl_pipeline"

@@ -6,22 +6,29 @@
  */
 #include "controllers_fixture.h"
 
+#include "crash_points.h"
+
+#define RESTART_MS (20 * SECOND_MS) /* a dead daemon is started again by then */
 #define LEASE_BEYOND_MS (6 * SECOND_MS) /* so much longer than an effect may act is its lease */
 
 enum blow { BLOW_NONE, BLOW_KILL, BLOW_PAUSE, BLOW_TERMINATE, _BLOW_MAX };
 static const char *const blow_names[_BLOW_MAX] = { "none", "kill -9", "SIGSTOP", "SIGTERM" };
 
+static struct crash_counts *counts;
+
 struct plan {
-	enum blow blow;
+	enum blow blow, then_blow;
 	unsigned at; /* boundary of whoever holds the lease, from 1 */
 	unsigned then; /* and of whoever holds it behind that, counted anew; 0: once only */
 	int64_t pause_ms;
 
 	unsigned seen, strikes;
-	struct controller *victim;
+	struct controller *victim, *about_to; /* struck; it sends an effect and is struck behind that */
 	char victim_owner[ACTOR_MAX + 1];
 	int64_t struck_at_ms, lease_ends_ms, attempt_ends_ms;
 	int64_t effect_at_ms; /* when an effect was in flight last */
+	int64_t died_ms[SIM_CONTROLLERS_MAX]; /* 0: it did not */
+	bool restarts;	      /* what is dead is started again */
 	bool idle;	      /* and that was a while ago when it was struck */
 	bool over;	      /* nothing was left to do at that moment */
 };
@@ -40,30 +47,68 @@ static bool read_attempt(struct sim *sim, struct plan *plan)
 	return true;
 }
 
-static void strike(struct controller *controller, enum boundary_kind kind, void *user)
+static void hit(struct plan *plan, struct controller *controller, size_t point, bool gave_up)
 {
-	struct plan *plan = user;
 	struct sim *sim = controller->sim;
+	enum blow blow = plan->strikes ? plan->then_blow : plan->blow;
 
-	(void)kind;
-	if (sim_effect_is_in_flight(controller))
-		plan->effect_at_ms = sim->now_ms;
-	if (plan->strikes > 1 || sim_holder(sim, "commerce") != controller ||
-	    ++plan->seen != (plan->strikes ? plan->then : plan->at))
-		return;
+	crash_count(counts, plan->strikes, point);
 	if (++plan->strikes == 1 && plan->then)
 		plan->seen = 0;
+	plan->about_to = NULL;
 	plan->victim = controller;
 	snprintf(plan->victim_owner, sizeof(plan->victim_owner), "%s", controller->owner);
 	plan->struck_at_ms = sim->now_ms;
 	plan->lease_ends_ms = sim_lease_ends_ms(sim, "commerce");
-	plan->over = !read_attempt(sim, plan) || sim_all_verified(sim, NULL);
-	if (plan->blow == BLOW_KILL)
+	plan->over = !read_attempt(sim, plan) || sim_all_verified(sim, NULL) || gave_up; /* nothing to take over */
+	plan->died_ms[controller->index] = blow == BLOW_PAUSE ? 0 : sim->now_ms;
+	if (blow == BLOW_KILL)
 		sim_kill(controller);
-	else if (plan->blow == BLOW_PAUSE)
+	else if (blow == BLOW_PAUSE)
 		sim_pause(controller, plan->pause_ms);
 	else
 		sim_terminate(controller);
+}
+
+static void strike(struct controller *controller, enum boundary_kind kind, void *user)
+{
+	struct plan *plan = user;
+	struct sim *sim = controller->sim;
+	const struct request *request = &controller->held->requests[0];
+	bool gave_up = kind == BOUNDARY_STORE_AFTER && request->kind == REQUEST_STORE_RELEASE;
+	unsigned next = plan->strikes ? plan->then : plan->at;
+
+	if (sim_effect_is_in_flight(controller))
+		plan->effect_at_ms = sim->now_ms;
+	if (plan->strikes > 1 || (sim_holder(sim, "commerce") != controller && !gave_up))
+		return;
+	if (++plan->seen == next)
+		hit(plan, controller, crash_point_of(controller, kind), gave_up);
+	else if (kind == BOUNDARY_RPC_BEFORE && vtctld_method_is_effect(request->rpc.method) && ++plan->seen == next)
+		plan->about_to = controller;
+}
+
+static void restart_dead(struct sim *sim, void *user)
+{
+	struct plan *plan = user;
+
+	for (size_t i = 0; plan->restarts && i < sim->controller_count; i++) {
+		struct controller *controller = &sim->controllers[i];
+
+		if (controller->serves && controller->state == CONTROLLER_DEAD && plan->died_ms[i] &&
+		    sim->now_ms >= plan->died_ms[i] + RESTART_MS)
+			sim_restart(controller);
+	}
+}
+
+/* What it did at that moment is done: an effect was handed to the channel. */
+static void after_turn(struct sim *sim, void *user)
+{
+	struct plan *plan = user;
+
+	restart_dead(sim, user);
+	if (plan->about_to && plan->about_to->state == CONTROLLER_ALIVE)
+		hit(plan, plan->about_to, crash_point_index("effect-start-after"), false);
 }
 
 static unsigned taken_over, taken_over_idle;
@@ -120,6 +165,7 @@ struct setting {
 	unsigned daemons;
 	bool clocks_differ;
 	uint64_t seed;
+	bool restarts;
 };
 
 /* Return: how many boundaries its holders passed; of a pair 0 where the second blow found none to strike at. */
@@ -133,7 +179,9 @@ static unsigned run(const struct setting *setting, struct plan plan)
 		sim_daemon_at(sim, setting->clocks_differ ? rates[i % 3] : 100);
 	sim_pass(sim, 5 * SECOND_MS);
 	sim->on_boundary = strike;
-	sim->boundary_user = &plan;
+	sim->hook = after_turn;
+	sim->boundary_user = sim->hook_user = &plan;
+	plan.restarts = setting->restarts;
 	run_asker(sim, &ask);
 	if (plan.blow != BLOW_NONE && !plan.victim)
 		sim_until(sim, sim_all_verified, NULL, HOUR_MS);
@@ -149,6 +197,7 @@ static unsigned run(const struct setting *setting, struct plan plan)
 	if (plan.blow != BLOW_NONE && !plan.victim)
 		fail_msg("no boundary %u: %u passed", plan.at, plan.seen);
 	sim_free(sim);
+	__atomic_fetch_add(&counts->runs, 1, __ATOMIC_RELAXED);
 	return plan.then && plan.strikes < 2 ? 0 : plan.seen;
 }
 
@@ -170,39 +219,66 @@ static void enumerate_all(enum blow blow)
 	};
 
 	taken_over = taken_over_idle = 0;
+	*counts = (struct crash_counts){ 0 };
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		enumerate(&settings[i], blow);
 	print_message("%u take-overs in time, %u of them with no effect in flight\n", taken_over, taken_over_idle);
+	crash_counts_check(counts, 1, "store-insert");
 	assert_true(blow == BLOW_TERMINATE || taken_over > 300);
 }
 
-/* The next holder as well, at every boundary of its own. */
-static void enumerate_pairs(enum blow blow)
+/* ---- Pairs: the next holder as well, at every boundary of its own. ---- */
+
+struct pairs {
+	const struct setting *setting;
+	enum blow first, second;
+	unsigned boundaries, workers;
+};
+
+static void pairs_share(unsigned number, void *user)
 {
-	const struct setting setting = { ADD, 3, true, 22 };
-	unsigned boundaries = run(&setting, (struct plan){ .blow = BLOW_NONE }), runs = 0;
+	const struct pairs *pairs = user;
 
-	for (unsigned at = 1; at <= boundaries; at++)
-		for (unsigned then = 1;; then++, runs++) {
-			struct plan plan = { .blow = blow, .at = at, .then = then, .pause_ms = 2 * MINUTE_MS + at * 131 };
+	for (unsigned at = 1 + number; at <= pairs->boundaries; at += pairs->workers)
+		for (unsigned then = 1;; then++) {
+			struct plan plan = { .blow = pairs->first, .then_blow = pairs->second, .at = at, .then = then,
+					     .pause_ms = 2 * MINUTE_MS + at * 131 };
 
-			if (run(&setting, plan) == 0)
+			if (run(pairs->setting, plan) == 0)
 				break;
 		}
-	print_message("%s: %u pairs of boundaries\n", blow_names[blow], runs);
-	assert_true(runs > 1000);
+}
+
+static void enumerate_pairs(enum blow first, enum blow second)
+{
+	/* of two that both die one must come back */
+	static const struct setting settings[] = { { ADD, 2, false, 21, true }, { ADD, 3, true, 22, false } };
+
+	*counts = (struct crash_counts){ 0 };
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		struct pairs pairs = { &settings[i], first, second, run(&settings[i], (struct plan){ .blow = BLOW_NONE }),
+				       workers_count() };
+		unsigned before = counts->runs;
+
+		if (!workers_run(pairs.workers, pairs_share, NULL, &pairs))
+			fail_msg("see above");
+		print_message("%s, %u daemons: %s, then %s: %u pairs of boundaries\n", settings[i].ddl, settings[i].daemons,
+			      blow_names[first], blow_names[second], counts->runs - before);
+		assert_true(counts->runs - before > 1000);
+	}
+	crash_counts_check(counts, 2, "store-insert"); /* whoever asks writes the intent, and exits */
 }
 
 static void test_two_holders_killed_at_any_pair_of_points_end_the_same(void **state)
 {
 	(void)state;
-	enumerate_pairs(BLOW_KILL);
+	enumerate_pairs(BLOW_KILL, BLOW_KILL);
 }
 
 static void test_two_holders_stopped_at_any_pair_of_points_end_the_same(void **state)
 {
 	(void)state;
-	enumerate_pairs(BLOW_PAUSE);
+	enumerate_pairs(BLOW_PAUSE, BLOW_PAUSE);
 }
 
 static void test_the_holder_killed_at_any_point_is_taken_over_and_ends_the_same(void **state)
@@ -489,7 +565,7 @@ static void test_a_storm_of_deaths_and_pauses_ends_verified(void **state)
 	}
 }
 
-/* Every single point by default; every pair is asked for by name. */
+/* Every single point by default; every pair is asked for by name. A second word chooses tests by their names. */
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest pairs[] = {
@@ -511,6 +587,9 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_a_storm_of_deaths_and_pauses_ends_verified),
 	};
 
+	counts = workers_memory(sizeof(*counts));
+	if (argc > 2)
+		cmocka_set_test_filter(argv[2]);
 	if (argc > 1 && strcmp(argv[1], "pairs") == 0)
 		return cmocka_run_group_tests(pairs, NULL, NULL);
 	return cmocka_run_group_tests(tests, NULL, NULL);

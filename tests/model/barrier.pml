@@ -341,6 +341,12 @@ inline see(c, i)
 	fi
 }
 
+#ifdef ADOPTED
+#define MAY_LOSE_ITS_END(i) (shard[i] == COPYING || shard[i] == OPEN)
+#else
+#define MAY_LOSE_ITS_END(i) (shard[i] == OPEN)
+#endif
+
 inline see_nothing(c, i)
 {
 #ifdef NO_R5
@@ -419,7 +425,8 @@ inline do_move(c)
 		/* a second step on the same look, where it matters: may_decide_again() */
 		if
 		:: (to == PHASE_COMPLETING || to == PHASE_COMPLETED) && ctl[c].fresh ->
-			ctl[c].at = to; ctl[c].truth = 0; ctl[c].step = LOOKING; ctl[c].moved = false;
+			ctl[c].at = to; ctl[c].truth = 0; ctl[c].step = LOOKING;
+			ctl[c].moved = ctl[c].moved && to == PHASE_COMPLETED; /* the proof has its own second reading */
 			ctl[c].facts = ctl[c].facts & FACTS_USED(to)
 		:: else -> forget(c)
 		fi
@@ -494,8 +501,9 @@ inline controller_steps(c)
 		:: d_step { true -> see(c, i); i = 0; order_all() }
 		:: d_step { !calm -> see_nothing(c, i); i = 0; order_all() } /* no answer */
 #ifdef REPARENTS
-		/* from the former primary, whose row still reads ready */
+		/* from the former primary, whose row still reads ready, or done and the new one never heard of it */
 		:: d_step { ctl[c].moved && shard[i] == COPYING -> add_sight(c, i, SIGHT_READY); i = 0; order_all() }
+		:: d_step { ctl[c].moved && MAY_LOSE_ITS_END(i) -> add_sight(c, i, SIGHT_DONE); i = 0; order_all() }
 #endif
 		fi
 	:: ctl[c].step >= LOOKING && SEEN_ALL(c) ->

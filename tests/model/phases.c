@@ -59,8 +59,8 @@ static unsigned facts_asked_for(enum phase at)
 	return facts;
 }
 
-/* What a look in that phase is for: other facts need not be kept. The look of the barrier and that of the end
- * serve the phase behind them too. 0: nothing can follow from any look. */
+/* What a look in that phase is for: other facts need not be kept. The look of the barrier, that of an adoption and
+ * that of the end serve the phase behind them too. 0: nothing can follow from any look. */
 static unsigned facts_used(enum phase at)
 {
 	size_t count;
@@ -72,7 +72,7 @@ static unsigned facts_used(enum phase at)
 		       rules[i].action != ACTION_VERIFY;
 	if (!any)
 		return 0;
-	if (at == PHASE_SUBMITTED)
+	if (at == PHASE_SUBMITTED || at == PHASE_SUBMITTING)
 		return facts_asked_for(at) | facts_asked_for(PHASE_COMPLETING) | facts_asked_for(PHASE_COMPLETED);
 	return facts_asked_for(at) | (at == PHASE_COMPLETING ? facts_asked_for(PHASE_COMPLETED) : 0);
 }

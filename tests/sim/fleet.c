@@ -74,7 +74,7 @@ struct shard *fleet_find_shard(const struct fleet *fleet, const char *name)
 struct row *shard_find_row(const struct shard *shard, const char *uuid)
 {
 	for (size_t i = 0; uuid != NULL && i < shard->row_count; i++)
-		if (strcasecmp(shard->rows[i]->now.uuid, uuid) == 0) /* the column's collation */
+		if (((uuid[0] ^ shard->rows[i]->now.uuid[0]) & ~0x20) == 0 && strcasecmp(shard->rows[i]->now.uuid, uuid) == 0) /* the column's collation */
 			return shard->rows[i];
 	return NULL;
 }
@@ -125,7 +125,10 @@ struct shard *shard_new(struct fleet *fleet, const char *name, bool serving)
 	shard->minute_ms = fleet->now_ms + fleet_spread(fleet, shard->number, "minute", 1, MINUTE_MS);
 	shard->primary = tablet_new(fleet, shard);
 	schema_init(&shard->schema, &fleet->memory);
-	schema_load(fleet, &shard->schema, fleet->schema);
+	if (fleet->first.count == 0)
+		schema_load(fleet, &fleet->first, fleet->schema);
+	for (size_t i = 0; i < fleet->first.count; i++) /* a table is never changed, another takes its place */
+		schema_put(&shard->schema, fleet->first.tables[i]);
 	return shard;
 }
 
@@ -145,6 +148,7 @@ struct fleet *fleet_new(const struct fleet_config *config)
 	arena_init(&fleet->memory, 0);
 	fleet->keyspace = arena_strdup(&fleet->memory, config->keyspace);
 	fleet->schema = arena_strdup(&fleet->memory, config->schema != NULL ? config->schema : orders);
+	schema_init(&fleet->first, &fleet->memory);
 	fleet->copy_ms = config->copy_ms > 0 ? config->copy_ms : COPY_DEFAULT_MS;
 	fleet->rows = config->rows > 0 ? config->rows : ROWS_DEFAULT;
 	fleet->seed = config->seed;
@@ -178,6 +182,7 @@ struct fleet *fleet_free(struct fleet *fleet)
 	}
 	free(fleet->shards);
 	free(fleet->removed);
+	schema_release(&fleet->first);
 	free(fleet->replies);
 	arena_release(&fleet->memory);
 	free(fleet);
@@ -202,9 +207,24 @@ static int64_t event_next_ms(const struct fleet *fleet)
 	return next;
 }
 
-int64_t fleet_next_ms(const struct fleet *fleet)
+void fleet_touch(struct fleet *fleet)
 {
-	int64_t next = event_next_ms(fleet);
+	fleet->next_is_known = false;
+	fleet->changes++;
+}
+
+/* Asked for far more often than it changes. */
+static int64_t known_next_ms(struct fleet *fleet)
+{
+	if (!fleet->next_is_known)
+		fleet->next_ms = event_next_ms(fleet);
+	fleet->next_is_known = true;
+	return fleet->next_ms;
+}
+
+int64_t fleet_next_ms(struct fleet *fleet)
+{
+	int64_t next = known_next_ms(fleet);
 
 	/* What a tablet was late for when it was paused is due at once. */
 	return fleet->reply_count > fleet->reply_first || next < fleet->now_ms ? fleet->now_ms : next;
@@ -215,6 +235,7 @@ static void fleet_run(struct fleet *fleet)
 {
 	struct call **link = &fleet->calls, *call;
 
+	fleet_touch(fleet);
 	for (size_t i = 0; i < fleet->shard_count; i++)
 		if (shard_next_ms(fleet->shards[i]) <= fleet->now_ms)
 			shard_run(fleet, fleet->shards[i]);
@@ -234,7 +255,7 @@ void fleet_advance(struct fleet *fleet, int64_t now_ms)
 {
 	int64_t next;
 
-	for (next = event_next_ms(fleet); next <= now_ms; next = event_next_ms(fleet)) {
+	for (next = known_next_ms(fleet); next <= now_ms; next = known_next_ms(fleet)) {
 		if (next > fleet->now_ms)
 			fleet->now_ms = next;
 		fleet_run(fleet);
@@ -264,6 +285,17 @@ const char *fleet_shard_name(const struct fleet *fleet, size_t shard)
 {
 	assert(shard < fleet->shard_count);
 	return fleet->shards[shard]->name;
+}
+
+size_t fleet_shard_number(const struct fleet *fleet, size_t shard)
+{
+	assert(shard < fleet->shard_count);
+	return fleet->shards[shard]->number;
+}
+
+uint64_t fleet_changes(const struct fleet *fleet)
+{
+	return fleet->changes;
 }
 
 const struct migration *fleet_row(const struct fleet *fleet, size_t shard, const char *uuid)

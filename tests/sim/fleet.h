@@ -37,7 +37,7 @@ struct fleet *fleet_free(struct fleet *fleet);
 void fleet_advance(struct fleet *fleet, int64_t now_ms);
 
 /** fleet_next_ms() - when something happens next by itself; INT64_MAX: never */
-int64_t fleet_next_ms(const struct fleet *fleet);
+int64_t fleet_next_ms(struct fleet *fleet);
 
 /**
  * fleet_start() - an RPC arrives; @request is copied, the reply will be built in @arena
@@ -75,6 +75,10 @@ struct fault {
 	bool drop;	     /* never answer: the client's deadline ends it */
 	const char *missing; /* reads: leave this shard out of the answer; it stays OK */
 	const char *doubled; /* reads: this shard's rows twice, the second as stale as the shard's start */
+	bool repeat;	     /* effects: it arrives a second time so much later, and within its deadline has its
+			      * effect again, whatever becomes of its client */
+	int64_t repeat_ms;
+	unsigned *fired;     /* counted up whenever it fires; NULL: nobody counts */
 };
 void fleet_fault(struct fleet *fleet, const struct fault *fault);
 
@@ -101,6 +105,10 @@ void fleet_forget_dead(struct fleet *fleet, const char *shard); /* DeleteTablets
 void fleet_vtctld(struct fleet *fleet, bool up); /* down: code 14; the lock stays up to 30 s */
 bool fleet_remove_shard(struct fleet *fleet, const char *shard); /* from the topology */
 bool fleet_add_shard(struct fleet *fleet, const char *shard, bool serving);
+/** fleet_split() - a reshard begins: two new shards that do not serve, with the tables of this one */
+bool fleet_split(struct fleet *fleet, const char *shard);
+/** fleet_end_split() - @switched: they serve and the old shard is gone; else they are withdrawn */
+void fleet_end_split(struct fleet *fleet, bool switched);
 bool fleet_block_cutover(struct fleet *fleet, const char *shard, bool blocked); /* an open transaction */
 bool fleet_hold_copy(struct fleet *fleet, const char *shard, bool held); /* never becomes ready while held */
 bool fleet_unready(struct fleet *fleet, const char *shard, bool unready); /* lag: not ready to complete */
@@ -111,6 +119,9 @@ bool fleet_exec(struct fleet *fleet, const char *shard, const char *ddl);
 void fleet_cancel(struct fleet *fleet, const char *uuid, const char *shard);
 void fleet_complete(struct fleet *fleet, const char *uuid, const char *shard);
 void fleet_retry(struct fleet *fleet, const char *uuid, const char *shard);
+void fleet_cleanup(struct fleet *fleet, const char *uuid, const char *shard);
+/** fleet_lose_row() - an emergency reparent to a primary that never had that row */
+void fleet_lose_row(struct fleet *fleet, const char *uuid, const char *shard);
 /** fleet_fail() - the migration fails on that shard with @message */
 void fleet_fail(struct fleet *fleet, const char *uuid, const char *shard, const char *message);
 /** fleet_submit_foreign() - somebody's ALTER TABLE under its own uuid and context, on one shard or all */
@@ -121,6 +132,10 @@ void fleet_submit_foreign(struct fleet *fleet, const char *uuid, const char *con
 
 size_t fleet_shard_count(const struct fleet *fleet);
 const char *fleet_shard_name(const struct fleet *fleet, size_t shard);
+/** fleet_shard_number() - of its making, from 0: stays when other shards come and go */
+size_t fleet_shard_number(const struct fleet *fleet, size_t shard);
+/** fleet_changes() - grows whenever anything of what is shown here may have changed */
+uint64_t fleet_changes(const struct fleet *fleet);
 /** fleet_row() - the row of @uuid on a shard; NULL: none. Valid until the fleet changes */
 const struct migration *fleet_row(const struct fleet *fleet, size_t shard, const char *uuid);
 /** fleet_row_count() - rows on a shard, of all uuids */

@@ -41,6 +41,7 @@ void call_free(struct call *call)
 
 void fleet_poke(struct fleet *fleet)
 {
+	fleet_touch(fleet);
 	for (struct call *call = fleet->calls; call != NULL; call = call->next) {
 		if ((call->state != CALL_READING || call->wake_ms != NEVER) && call->state != CALL_LEGS)
 			continue;
@@ -158,6 +159,8 @@ static void call_deliver(struct fleet *fleet, struct call *call)
 
 	if (fleet->journal != NULL)
 		fleet->journal(fleet->journal_user, &entry);
+	if (call->is_copy)
+		return;
 	fleet->replies = array_grow(fleet->replies, fleet->reply_count, &fleet->reply_capacity,
 				    sizeof(*fleet->replies));
 	fleet->replies[fleet->reply_count++] = call->reply;
@@ -184,10 +187,11 @@ void fleet_abandon(struct fleet *fleet, uint64_t tag)
 {
 	struct call **link = &fleet->calls, *call;
 
-	while ((call = *link) != NULL && call->request.tag != tag)
+	while ((call = *link) != NULL && (call->request.tag != tag || call->is_copy))
 		link = &call->next;
 	if (call == NULL)
 		return;
+	fleet_touch(fleet);
 	lock_release(fleet, call, LOCK_NOTICE_MS);
 	call_collect_done(call);
 	if (fleet->journal != NULL) {
@@ -407,14 +411,15 @@ static struct vtctld_request request_copy(struct arena *arena, const struct vtct
 	return request;
 }
 
-void fleet_start(struct fleet *fleet, const struct vtctld_request *request, struct arena *arena)
+static struct call *call_new(struct fleet *fleet, const struct vtctld_request *request, struct arena *arena)
 {
 	struct call *call = calloc(1, sizeof(*call)), **link = &fleet->calls;
 
 	if (call == NULL)
 		abort();
+	fleet_touch(fleet);
 	arena_init(&call->memory, 0);
-	call->arena = arena;
+	call->arena = arena != NULL ? arena : &call->memory;
 	call->request = request_copy(&call->memory, request);
 	call->arrived_ms = fleet->now_ms;
 	call->deadline_ms = request->timeout_ms > 0 ? fleet->now_ms + request->timeout_ms : NEVER;
@@ -422,6 +427,14 @@ void fleet_start(struct fleet *fleet, const struct vtctld_request *request, stru
 	while (*link != NULL)
 		link = &(*link)->next;
 	*link = call;
+	return call;
+}
+
+void fleet_start(struct fleet *fleet, const struct vtctld_request *request, struct arena *arena)
+{
+	struct call *call = call_new(fleet, request, arena);
+	int64_t repeat_ms;
+
 	fleet->call_counts[request->method]++;
 	call_take_fault(fleet, call);
 	if (call->has_fault && call->fault.when == FAULT_BEFORE)
@@ -432,5 +445,12 @@ void fleet_start(struct fleet *fleet, const struct vtctld_request *request, stru
 			    "Failed to connect to remote host: Connection refused",
 			    call->wake_ms);
 		call->reply.outcome = VTCTLD_NOT_SENT;
+		return;
 	}
+	if (!call->has_fault || !call->fault.repeat || !vtctld_method_is_effect(request->method))
+		return;
+	repeat_ms = call->fault.repeat_ms;
+	call = call_new(fleet, request, NULL);
+	call->is_copy = true;
+	call->wake_ms += repeat_ms;
 }

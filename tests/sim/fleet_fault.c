@@ -75,6 +75,8 @@ void call_take_fault(struct fleet *fleet, struct call *call)
 		if (armed->seen < armed->fault.nth || call->has_fault)
 			continue;
 		armed->fired++;
+		if (armed->fault.fired != NULL)
+			++*armed->fault.fired;
 		call->fault = armed->fault;
 		call->has_fault = true;
 	}
@@ -140,6 +142,7 @@ bool fleet_tablet(struct fleet *fleet, const char *name, enum tablet_event event
 
 	if (shard == NULL)
 		return false;
+	fleet_touch(fleet);
 	if (event == TABLET_START) {
 		tablet_start(fleet, shard);
 	} else if (event == TABLET_PAUSE || event == TABLET_RESUME) {
@@ -166,6 +169,7 @@ bool fleet_reparent(struct fleet *fleet, const char *name, bool emergency)
 
 	if (shard == NULL)
 		return false;
+	fleet_touch(fleet);
 	old = shard->primary;
 	shard_interrupt(fleet, shard);
 	shard->primary = tablet_new(fleet, shard);
@@ -218,6 +222,7 @@ void fleet_forget_dead(struct fleet *fleet, const char *name)
 
 void fleet_vtctld(struct fleet *fleet, bool up)
 {
+	fleet_touch(fleet);
 	fleet->vtctld_is_up = up;
 	if (!up)
 		fleet_end_calls(fleet);
@@ -237,6 +242,7 @@ bool fleet_remove_shard(struct fleet *fleet, const char *name)
 
 	if (shard == NULL)
 		return false;
+	fleet_touch(fleet);
 	for (size_t i = 0; i < fleet->shard_count; i++)
 		if (fleet->shards[i] != shard)
 			fleet->shards[kept++] = fleet->shards[i];
@@ -253,10 +259,77 @@ bool fleet_add_shard(struct fleet *fleet, const char *name, bool serving)
 
 	if (fleet_find_shard(fleet, name) != NULL)
 		return false;
+	fleet_touch(fleet);
 	fleet->shards = array_grow(fleet->shards, fleet->shard_count, &capacity, sizeof(struct shard *));
 	fleet->shards[fleet->shard_count++] = shard_new(fleet, name, serving);
 	qsort(fleet->shards, fleet->shard_count, sizeof(struct shard *), shard_compare);
 	return true;
+}
+
+/* Bounds of a key range as 64 bits; the end of the last one is 0. */
+static uint64_t range_bound(const char *hex, size_t length)
+{
+	uint64_t bound = 0;
+
+	for (size_t i = 0; i < 16; i++)
+		bound = bound << 4 | (uint64_t)(i >= length ? 0 : hex[i] >= 'a' ? hex[i] - 'a' + 10 : hex[i] - '0');
+	return bound;
+}
+
+static void range_text(uint64_t bound, char ret[17])
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t length = 0;
+
+	for (; bound != 0; bound <<= 8) {
+		ret[length++] = digits[bound >> 60];
+		ret[length++] = digits[bound >> 56 & 0xf];
+	}
+	ret[length] = '\0';
+}
+
+bool fleet_split(struct fleet *fleet, const char *name)
+{
+	struct shard *shard = fleet_find_shard(fleet, name);
+	const char *dash = shard != NULL ? strchr(name, '-') : NULL;
+	uint64_t start, middle;
+	char text[17];
+
+	if (dash == NULL || fleet->split[0] != NULL)
+		return false;
+	start = range_bound(name, (size_t)(dash - name));
+	middle = range_bound(dash + 1, strlen(dash + 1)) - start; /* of all: 0 - 0 */
+	middle = start + (middle != 0 ? middle / 2 : UINT64_C(1) << 63);
+	range_text(middle, text);
+	fleet->split[0] = shard->name;
+	fleet->split[1] = arena_printf(&fleet->memory, "%.*s-%s", (int)(dash - name), name, text);
+	fleet->split[2] = arena_printf(&fleet->memory, "%s-%s", text, dash + 1);
+	for (size_t i = 1; i <= 2; i++) {
+		struct shard *child;
+
+		(void)fleet_add_shard(fleet, fleet->split[i], false);
+		child = fleet_find_shard(fleet, fleet->split[i]);
+		child->schema.count = 0;
+		for (size_t t = 0; t < shard->schema.count; t++)
+			schema_put(&child->schema, shard->schema.tables[t]);
+	}
+	return true;
+}
+
+void fleet_end_split(struct fleet *fleet, bool switched)
+{
+	struct shard *child;
+
+	if (fleet->split[0] == NULL)
+		return;
+	for (size_t i = 1; i <= 2; i++)
+		if (!switched)
+			(void)fleet_remove_shard(fleet, fleet->split[i]);
+		else if ((child = fleet_find_shard(fleet, fleet->split[i])) != NULL)
+			child->is_serving = true;
+	if (switched)
+		(void)fleet_remove_shard(fleet, fleet->split[0]);
+	fleet->split[0] = NULL;
 }
 
 bool fleet_block_cutover(struct fleet *fleet, const char *name, bool blocked)
@@ -265,6 +338,7 @@ bool fleet_block_cutover(struct fleet *fleet, const char *name, bool blocked)
 
 	if (shard == NULL)
 		return false;
+	fleet_touch(fleet);
 	shard->is_blocked = blocked;
 	if (!blocked && shard->cutover.row != NULL && shard->cutover.waits_for_lock)
 		shard->cutover.step_ms = fleet->now_ms;
@@ -277,6 +351,7 @@ bool fleet_hold_copy(struct fleet *fleet, const char *name, bool held)
 
 	if (shard == NULL)
 		return false;
+	fleet_touch(fleet);
 	shard_copy(fleet, shard);
 	shard->is_copy_held = held;
 	return true;
@@ -313,6 +388,7 @@ typedef bool row_act_fn(struct fleet *fleet, struct shard *shard, struct row *ro
 
 static void fleet_act(struct fleet *fleet, const char *uuid, const char *name, row_act_fn *act)
 {
+	fleet_touch(fleet);
 	for (size_t i = 0; i < fleet->shard_count; i++) {
 		struct row *row = shard_find_row(fleet->shards[i], uuid);
 
@@ -336,11 +412,32 @@ void fleet_retry(struct fleet *fleet, const char *uuid, const char *shard)
 	fleet_act(fleet, uuid, shard, row_retry);
 }
 
+void fleet_cleanup(struct fleet *fleet, const char *uuid, const char *shard)
+{
+	fleet_act(fleet, uuid, shard, row_cleanup);
+}
+
+void fleet_lose_row(struct fleet *fleet, const char *uuid, const char *name)
+{
+	struct shard *shard = fleet_find_shard(fleet, name);
+	struct row *row = shard != NULL ? shard_find_row(shard, uuid) : NULL;
+	size_t kept = 0;
+
+	if (row == NULL)
+		return;
+	(void)fleet_reparent(fleet, name, true);
+	for (size_t i = 0; i < shard->row_count; i++)
+		if (shard->rows[i] != row)
+			shard->rows[kept++] = shard->rows[i];
+	shard->row_count = kept;
+}
+
 void fleet_fail(struct fleet *fleet, const char *uuid, const char *name, const char *message)
 {
 	struct shard *shard = fleet_find_shard(fleet, name);
 	struct row *row = shard != NULL ? shard_find_row(shard, uuid) : NULL;
 
+	fleet_touch(fleet);
 	if (row != NULL && row_is_live(row))
 		row_end(fleet, shard, row, MIGRATION_FAILED,
 			message != NULL ? message : "vreplication: terminal error");
@@ -354,6 +451,7 @@ void fleet_submit_foreign(struct fleet *fleet, const char *uuid, const char *con
 		.options = ""
 	};
 
+	fleet_touch(fleet);
 	arena_init(&call.memory, 0);
 	statement_parse(&call.memory, ddl, &call.statement);
 	for (size_t i = 0; i < fleet->shard_count; i++) {

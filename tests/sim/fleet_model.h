@@ -159,7 +159,7 @@ struct call {
 	int64_t arrived_ms, deadline_ms, wake_ms;
 	int64_t lock_since_ms;
 	struct fault fault;
-	bool has_fault;
+	bool has_fault, is_copy; /* a copy: it is repeated, and nobody waits for its answer */
 	struct statement statement; /* APPLY_SCHEMA */
 	struct control control;	    /* CONTROL_NONE: the statement is DDL */
 	bool is_direct;
@@ -192,6 +192,7 @@ struct fleet {
 	size_t removed_count;
 	size_t shards_made;
 	const char *schema;
+	struct schema first; /* of a new shard */
 	int64_t copy_ms, rows;
 	uint64_t seed;
 	int64_t wall_ms, now_ms;
@@ -204,9 +205,16 @@ struct fleet {
 	unsigned call_counts[_VTCTLD_METHOD_MAX];
 	fleet_journal_fn *journal;
 	void *journal_user;
+	int64_t next_ms; /* of the next event, while next_is_known */
+	bool next_is_known;
+	uint64_t changes;
+	const char *split[3]; /* a shard and those that shall take its place; NULL: no reshard is under way */
+	struct select *selects; /* read before, the last one first */
 };
 
 /* fleet.c */
+/** fleet_touch() - something was changed from outside: what comes next may be another thing */
+void fleet_touch(struct fleet *fleet);
 int64_t fleet_wall_s(const struct fleet *fleet);
 /** fleet_spread() - a number in [low, high] that depends on the seed and the two salts only */
 int64_t fleet_spread(const struct fleet *fleet, uint64_t a, const char *b, int64_t low, int64_t high);
@@ -245,7 +253,7 @@ const char *fleet_keyspace_error(const struct fleet *fleet, struct call *call);
 struct migration migration_copy(struct arena *arena, const struct migration *from);
 
 /* fleet_select.c */
-bool fleet_select(const struct fleet *fleet, const struct shard *shard, const struct call *call,
+bool fleet_select(struct fleet *fleet, const struct shard *shard, const struct call *call,
 		  struct query_result *ret, const char **reterr);
 
 /* fleet_submit.c */
@@ -255,6 +263,7 @@ bool shard_waits_for_mutex(const struct shard *shard, const struct call *call);
 bool row_release(struct fleet *fleet, struct shard *shard, struct row *row);
 bool row_cancel(struct fleet *fleet, struct shard *shard, struct row *row);
 bool row_retry(struct fleet *fleet, struct shard *shard, struct row *row);
+bool row_cleanup(struct fleet *fleet, struct shard *shard, struct row *row);
 bool uuid_is_accepted(const char *uuid);
 
 /* fleet_tick.c */

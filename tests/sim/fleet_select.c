@@ -68,6 +68,8 @@ static const struct {
 #define COLUMN_COUNT (sizeof(columns) / sizeof(columns[0]))
 
 struct select {
+	struct select *next;
+	const char *sql, *error;
 	struct arena *arena;
 	size_t column_count;
 	size_t *columns; /* indexes into columns[] */
@@ -87,6 +89,22 @@ static const char *time_text(struct arena *arena, int64_t seconds)
 	return arena_strdup(arena, text);
 }
 
+/* As printf("%lld") has it, which would be called some thirty times a row. */
+static const char *number_text(struct arena *arena, int64_t number)
+{
+	char digits[24], *at = digits + sizeof(digits) - 1;
+	uint64_t left = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+
+	*at = '\0';
+	do
+		*--at = (char)('0' + left % 10);
+	while ((left /= 10) > 0);
+	if (number < 0)
+		*--at = '-';
+	return arena_strdup(arena, at);
+}
+
+/* Texts of a row live as long as the fleet. */
 static const char *cell_text(struct arena *arena, const struct row *row, size_t column, bool as_number)
 {
 	const char *member = (const char *)&row->now + columns[column].offset;
@@ -96,15 +114,15 @@ static const char *cell_text(struct arena *arena, const struct row *row, size_t 
 
 	switch (columns[column].kind) {
 	case CELL_TEXT:
-		return arena_strdup(arena, *(const char *const *)member);
+		return *(const char *const *)member;
 	case CELL_INT64:
-		return arena_printf(arena, "%lld", (long long)*(const int64_t *)member);
+		return number_text(arena, *(const int64_t *)member);
 	case CELL_BOOL:
 		return *(const bool *)member ? "1" : "0";
 	case CELL_FLOAT:
-		return arena_printf(arena, "%g", *(const double *)member);
+		return *(const double *)member == 100 ? "100" : arena_printf(arena, "%g", *(const double *)member);
 	case CELL_STATUS:
-		return arena_strdup(arena, migration_status_name(*(const int *)member));
+		return migration_status_name(*(const int *)member);
 	case CELL_STRATEGY:
 		return strategies[*(const int *)member];
 	case CELL_ALIAS:
@@ -122,7 +140,7 @@ static const char *cell_text(struct arena *arena, const struct row *row, size_t 
 	if (columns[column].kind == CELL_COMPLETED) /* the one column with microseconds */
 		return arena_printf(arena, "%lld.%03lld000", (long long)seconds,
 				    (long long)(row->completed_ms % 1000));
-	return arena_printf(arena, "%lld", (long long)seconds);
+	return number_text(arena, seconds);
 }
 
 /* LIKE of MySQL: case does not count under the column's collation. */
@@ -233,6 +251,27 @@ static const char *select_read(struct select *select, const char *sql)
 	return select_where(select, statement.tokens, at + 4);
 }
 
+/* The same few statements come again and again. */
+static const struct select *select_of(struct fleet *fleet, const char *sql)
+{
+	struct select **link = &fleet->selects, *select;
+
+	while ((select = *link) != NULL && strcmp(select->sql, sql) != 0)
+		link = &select->next;
+	if (select != NULL) {
+		*link = select->next;
+	} else {
+		select = arena_alloc(&fleet->memory, sizeof(*select));
+		select->arena = &fleet->memory;
+		select->limit = UINT64_MAX;
+		select->sql = arena_strdup(&fleet->memory, sql);
+		select->error = select_read(select, select->sql);
+	}
+	select->next = fleet->selects;
+	fleet->selects = select;
+	return select;
+}
+
 static bool select_takes(const struct select *select, const struct row *row)
 {
 	return (select->uuid == NULL || strcasecmp(select->uuid, row->now.uuid) == 0) &&
@@ -280,26 +319,26 @@ static bool select_variables(struct arena *arena, const char *list, struct query
 	return true;
 }
 
-bool fleet_select(const struct fleet *fleet, const struct shard *shard, const struct call *call,
+bool fleet_select(struct fleet *fleet, const struct shard *shard, const struct call *call,
 		  struct query_result *ret, const char **reterr)
 {
-	struct select select = { .arena = call->arena, .limit = UINT64_MAX };
 	uint64_t max = call->request.limit > 0 ? call->request.limit : UINT64_MAX;
+	const struct select *select;
 
-	(void)fleet;
 	if (call->request.sql != NULL && strncasecmp(call->request.sql, "select @@", strlen("select @@")) == 0)
 		return select_variables(call->arena, call->request.sql + strlen("select "), ret, reterr);
-	*reterr = select_read(&select, call->request.sql != NULL ? call->request.sql : "");
+	select = select_of(fleet, call->request.sql != NULL ? call->request.sql : "");
+	*reterr = select->error;
 	if (*reterr != NULL)
 		return false;
-	ret->columns = select.names;
-	ret->column_count = select.column_count;
+	ret->columns = select->names;
+	ret->column_count = select->column_count;
 	ret->cells =
 		arena_array(call->arena, (shard->row_count + 1) * ret->column_count, sizeof(*ret->cells));
 	for (size_t i = 0; i < shard->row_count; i++) {
 		struct query_cell *cells = &ret->cells[ret->row_count * ret->column_count];
 
-		if (!select_takes(&select, shard->rows[i]) || ret->row_count >= select.limit)
+		if (!select_takes(select, shard->rows[i]) || ret->row_count >= select->limit)
 			continue;
 		if (ret->row_count++ >= max) {
 			*reterr =
@@ -307,8 +346,8 @@ bool fleet_select(const struct fleet *fleet, const struct shard *shard, const st
 			return false;
 		}
 		for (size_t c = 0; c < ret->column_count; c++) {
-			cells[c].text = cell_text(call->arena, shard->rows[i], select.columns[c],
-						  select.as_number[c]);
+			cells[c].text = cell_text(call->arena, shard->rows[i], select->columns[c],
+						  select->as_number[c]);
 			cells[c].length = cells[c].text != NULL ? strlen(cells[c].text) : 0;
 		}
 	}

@@ -109,10 +109,16 @@ static bool token_read(struct arena *arena, const char *text, struct sql_token *
 
 static const char *tokens_read(struct arena *arena, const char *sql, struct statement *ret)
 {
-	size_t capacity = strlen(sql) + 1, skip;
+	size_t capacity = strlen(sql) / 4 + 8, skip; /* of words; where that is too little it grows */
 
 	ret->tokens = arena_array(arena, capacity, sizeof(*ret->tokens));
 	while (*sql != '\0') {
+		if (ret->count + 1 == capacity) {
+			struct sql_token *more = arena_array(arena, 2 * capacity, sizeof(*more));
+
+			ret->tokens = memcpy(more, ret->tokens, capacity * sizeof(*more));
+			capacity *= 2;
+		}
 		if (isspace((unsigned char)*sql)) {
 			sql++;
 			continue;
@@ -173,7 +179,7 @@ static void token_add(struct strbuf *buf, const struct sql_token *token)
 		return;
 	}
 	for (size_t i = 0; token->kind == SQL_WORD && i < sizeof(keywords) / sizeof(keywords[0]); i++)
-		if (sql_is(token, keywords[i])) {
+		if (((keywords[i][0] ^ token->start[0]) & ~0x20) == 0 && sql_is(token, keywords[i])) {
 			strbuf_adds(buf, keywords[i]);
 			return;
 		}

@@ -83,7 +83,7 @@ static bool row_postpone(struct fleet *fleet, struct shard *shard, struct row *r
 	return changed;
 }
 
-static bool row_cleanup(struct fleet *fleet, struct shard *shard, struct row *row)
+bool row_cleanup(struct fleet *fleet, struct shard *shard, struct row *row)
 {
 	(void)fleet, (void)shard;
 	if (row_is_live(row) || *row->now.artifacts == '\0')

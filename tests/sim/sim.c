@@ -49,7 +49,10 @@ static void make_store(struct sim *sim)
 	const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
 
 	if (sim->config.shared_store) {
-		snprintf(sim->url, sizeof(sim->url), "sim-%p", (void *)sim);
+		/* the same name for the same run: it occurs in texts */
+		snprintf(sim->url, sizeof(sim->url), "sim");
+		for (unsigned i = 2; store_model_find(sim->url); i++)
+			snprintf(sim->url, sizeof(sim->url), "sim-%u", i);
 		sim->model = store_model_new(sim->url, store_clock, sim);
 		store_model_observe(sim->model, &(struct store_model_watch){ on_write, on_lease, sim });
 	} else {
@@ -57,7 +60,8 @@ static void make_store(struct sim *sim)
 		assert_non_null(mkdtemp(sim->folder));
 		snprintf(sim->url, sizeof(sim->url), "sqlite:%s/s.db", sim->folder);
 	}
-	sim_open_store(sim, &sim->store);
+	if (!sim->config.open_store)
+		sim_open_store(sim, &sim->store);
 }
 
 struct sim *sim_new(const struct sim_config *config)
@@ -82,6 +86,7 @@ struct sim *sim_new(const struct sim_config *config)
 	sim->controllers = calloc(SIM_CONTROLLERS_MAX, sizeof(*sim->controllers));
 	assert_non_null(sim->controllers);
 	sim->ready_at_ms = sim->complete_at_ms = sim->taken_at_ms = -1;
+	sim->failed_over_at_ms = sim->store_clock_set_at_ms = -1;
 	make_store(sim);
 	return sim;
 }
@@ -119,8 +124,25 @@ void sim_free(struct sim *sim)
 void sim_lose_store(struct sim *sim)
 {
 	store_close(sim->store);
-	delete_files(sim);
-	sim_open_store(sim, &sim->store);
+	if (sim->model)
+		store_model_free(sim->model);
+	else
+		delete_files(sim);
+	if (sim->model)
+		make_store(sim);
+	else
+		sim_open_store(sim, &sim->store);
+}
+
+int64_t sim_wall_ms(const struct sim *sim)
+{
+	return WALL_START_MS + sim->now_ms;
+}
+
+void sim_set_store_clock(struct sim *sim, int64_t by_ms)
+{
+	sim->store_clock_set_at_ms = sim->now_ms;
+	store_model_set_clock(sim->model, by_ms);
 }
 
 void sim_fail_over(struct sim *sim)
@@ -378,6 +400,12 @@ static bool ended_or_dead(struct sim *sim, void *user)
 	return controller->ended || controller->state == CONTROLLER_DEAD;
 }
 
+static bool is_gone(struct sim *sim, void *user)
+{
+	(void)sim;
+	return ((struct controller *)user)->state == CONTROLLER_DEAD;
+}
+
 void sim_run(struct sim *sim, const struct ask *ask, int64_t limit_ms)
 {
 	struct controller *controller = sim->controller_count ? &sim->controllers[0] : controller_new(sim);
@@ -391,8 +419,10 @@ void sim_run(struct sim *sim, const struct ask *ask, int64_t limit_ms)
 			sim->timed_out = true;
 			break;
 		}
-		if (controller->ended)
+		if (controller->ended) {
+			sim_until(sim, is_gone, controller, EXIT_MS); /* it gives the lease back */
 			break;
+		}
 		if (sim->config.lose_store_at_crash)
 			sim_lose_store(sim);
 		advance_to(sim, sim->now_ms + 500); /* a pipeline takes a moment to run it again */

@@ -24,7 +24,7 @@
 #include "vtddl/engine.h"
 
 #define SIM_CRASHES_MAX 4
-#define SIM_CONTROLLERS_MAX 64
+#define SIM_CONTROLLERS_MAX 128
 #define SIM_KEYSPACES_MAX 64
 #define SIM_BATCH_MAX 16 /* writes of one transaction */
 
@@ -52,6 +52,10 @@ struct sim_config {
 	unsigned crashes[SIM_CRASHES_MAX];
 	bool lose_store_at_crash; /* and its store file is deleted each time */
 
+	/* SQLite: how a process comes to its store; NULL: store_open(). It and every call may fail then, and it sees
+	 * to it that sim->store is there before the process does anything. */
+	int (*open_store)(struct sim *sim, struct store **ret, struct error *reterr);
+
 	bool shared_store;		 /* one store model for all controllers; else SQLite and sim_run() */
 	const char *const *keyspaces;	 /* NULL: "commerce"; each has a fleet of its own */
 	size_t keyspace_count;
@@ -72,6 +76,7 @@ struct sim_held {
 	struct reply replies[SIM_BATCH_MAX];
 	size_t count;
 	bool done; /* only the answer is owed */
+	int64_t asked_ms;
 };
 
 struct controller {
@@ -86,12 +91,15 @@ struct controller {
 	unsigned id;
 	int rate_percent;	/* of its monotonic clock: 80 to 120; 0: 100. For the next life */
 	int64_t wall_offset_ms; /* of its wall clock */
+	int64_t paused_at_ms;
 	int64_t continue_at_ms; /* PAUSED: goes on by itself then; INT64_MAX: never */
 	int64_t exit_at_ms;	/* stopping: leaves what is in flight then */
 
 	int64_t born_ms, local_born_ms;
 	bool was_paused; /* since it last looked at its clock */
+	bool was_told;	 /* something that it was not told yet when its view was looked at last */
 	struct sim_held *held;
+	struct sim_slow *slow; /* calls to a store that takes its time; NULL: none yet */
 	struct request ahead; /* asked for behind the writes of one transaction */
 	bool have_ahead;
 	struct vtctld_reply *inbox; /* answers that it has not read */
@@ -135,8 +143,16 @@ struct sim {
 	size_t truth_count;
 	sim_hook_fn *hook; /* called after every event of the fleet and the engines; may act on the fleet */
 	void *hook_user;
+	/* how long the store takes for a call, in milliseconds; NULL: no time */
+	int64_t (*store_delay)(struct controller *controller, const struct request *request, void *user);
+	void *store_user;
+	int64_t failed_over_at_ms;	/* the store went back in time last; -1: never */
+	int64_t store_clock_set_at_ms;	/* likewise its clock: see sim_set_store_clock() */
+	bool walls_were_set;		/* a test has set the wall clock of a process: R4 counts on it */
+	int64_t asked_ms; /* when the store call that is carried out now was asked for */
 	sim_boundary_fn *on_boundary; /* may kill or pause the controller that is at it */
 	void *boundary_user;
+	void (*on_reply)(struct controller *controller, const struct reply *reply); /* is told of it next */
 
 	/* what happened */
 	enum verdict verdict;
@@ -151,6 +167,7 @@ struct sim {
 	bool complete_sent, cancel_sent;
 	char first_uuid[UUID_LENGTH + 1];
 	unsigned store_writes;
+	unsigned long_pauses; /* for longer than a lease */
 	int64_t taken_at_ms; /* shared store: when the lease of the first keyspace was taken last by another ... */
 	char taken_by[ACTOR_MAX + 1]; /* ... namely this one */
 };
@@ -198,6 +215,25 @@ struct controller *sim_holder(struct sim *sim, const char *keyspace);
 int64_t sim_lease_ends_ms(struct sim *sim, const char *keyspace);
 /** sim_fail_over() - the store goes back to its last snapshot, and the checks with it */
 void sim_fail_over(struct sim *sim);
+
+/** sim_wall_ms() - what a wall clock shows that nobody has set */
+int64_t sim_wall_ms(const struct sim *sim);
+void sim_set_store_clock(struct sim *sim, int64_t by_ms);
+
+/* What others did with vtctldclient, or what happened to a shard: a change may end otherwise for it. */
+enum sim_verb { SIM_CANCEL, SIM_COMPLETE, SIM_RETRY, SIM_CLEANUP, SIM_FAIL, SIM_LOSE, _SIM_VERB_MAX };
+/** sim_meddle() - do it to the rows of @uuid, on all shards or (@shard not NULL) on one; FAIL and LOSE: on one */
+void sim_meddle(struct sim *sim, enum sim_verb verb, const char *keyspace, const char *uuid, const char *shard);
+
+struct sim_others {
+	uint64_t released; /* shards whose hold somebody else took away; bits by fleet_shard_number() */
+	bool cancelled, retried, failed, lost;
+	bool rewound; /* the store went back behind a phase of it; behind a release, a cancel that was sent: */
+	bool release_forgotten, cancel_forgotten;
+};
+const struct sim_others *sim_others(struct sim *sim, const char *uuid);
+/** sim_released() - shards whose hold a Complete of ours took away */
+uint64_t sim_released(struct sim *sim, const char *uuid);
 
 struct sim_rate {
 	unsigned count, peak; /* in all; in the busiest span */

@@ -8,18 +8,28 @@
 
 /* A row that revives so soon behind `cancelled` is on watch, and is cancelled again within that time. */
 #define WATCH_MS 120000
+#define EVIDENCE_MS 10000 /* from a look's first answer to the write that it leads to */
+#define SHARDS_KNOWN_MAX 64
 
 /* What was seen of one change, by whomever. */
 struct sim_truth {
 	char uuid[UUID_LENGTH + 1];
 	char context[CONTEXT_MAX + 1], keyspace[KEYSPACE_MAX + 1];
+	struct fleet *fleet;
 	enum phase phase;
 	int64_t revision;
 	bool complete_sent, cancel_sent;
-	uint64_t released; /* shards whose hold a Complete took away */
-	int64_t ready_at_ms[64]; /* a shard was seen ready last */
+	uint64_t released; /* shards whose hold a Complete took away; bits by number of making */
+	uint64_t ready;	   /* shards that are ready ... */
+	int64_t ready_at_ms[SHARDS_KNOWN_MAX]; /* ... or were last */
+	int64_t shard_seen_ms[SHARDS_KNOWN_MAX]; /* the topology has it since */
+	bool dead;	    /* a shard is failed or cancelled ... */
+	int64_t dead_at_ms; /* ... or was last */
+	uint64_t scanned;   /* how often the fleet had changed then */
 	unsigned effects;  /* since the phase moved last */
 	int64_t moved_at_ms, live_since_ms;
+	int64_t written_at_ms; /* its record, last */
+	struct sim_others others;
 };
 
 static struct sim_truth *truth_of(struct sim *sim, const char *uuid)
@@ -32,17 +42,92 @@ static struct sim_truth *truth_of(struct sim *sim, const char *uuid)
 	sim->truth = reallocarray(sim->truth, sim->truth_count + 1, sizeof(*sim->truth));
 	assert_non_null(sim->truth);
 	truth = &sim->truth[sim->truth_count++];
-	*truth = (struct sim_truth){ .phase = _PHASE_INVALID, .moved_at_ms = sim->now_ms, .live_since_ms = -1 };
-	for (size_t i = 0; i < 64; i++)
+	*truth = (struct sim_truth){ .phase = _PHASE_INVALID, .moved_at_ms = sim->now_ms, .live_since_ms = -1,
+				     .dead_at_ms = INT64_MIN / 2, .scanned = UINT64_MAX };
+	for (size_t i = 0; i < SHARDS_KNOWN_MAX; i++)
 		truth->ready_at_ms[i] = INT64_MIN / 2;
 	snprintf(truth->uuid, sizeof(truth->uuid), "%s", uuid);
 	return truth;
 }
 
+static uint64_t shard_bit(const struct fleet *fleet, size_t shard)
+{
+	size_t number = fleet_shard_number(fleet, shard);
+
+	assert_true(number < SHARDS_KNOWN_MAX);
+	return UINT64_C(1) << number;
+}
+
+/* The store went back to what it had some time ago. What it knows no more, nobody does. */
 void check_forget(struct sim *sim)
 {
-	for (size_t i = 0; i < sim->truth_count; i++)
-		sim->truth[i].revision = 0;
+	sim->failed_over_at_ms = sim->now_ms;
+	for (size_t i = 0; i < sim->truth_count; i++) {
+		struct sim_truth *truth = &sim->truth[i];
+		const struct change *change = sim->model ? store_model_change(sim->model, "default", truth->uuid) : NULL;
+		enum phase phase = change ? change->phase : _PHASE_INVALID;
+
+		truth->revision = 0;
+		truth->effects = 0;
+		if (!sim->model || phase == truth->phase)
+			continue;
+		truth->others.rewound = true;
+		if (truth->complete_sent && phase != PHASE_COMPLETING && phase != PHASE_COMPLETED && phase != PHASE_STOPPED) {
+			truth->others.release_forgotten = true;
+			truth->complete_sent = false;
+		}
+		if (truth->cancel_sent && phase != PHASE_CANCELLING && phase != PHASE_CANCELLED) {
+			truth->others.cancel_forgotten = true;
+			truth->cancel_sent = false;
+		}
+		truth->phase = phase;
+	}
+}
+
+const struct sim_others *sim_others(struct sim *sim, const char *uuid)
+{
+	return &truth_of(sim, uuid)->others;
+}
+
+uint64_t sim_released(struct sim *sim, const char *uuid)
+{
+	return truth_of(sim, uuid)->released;
+}
+
+/* What the fleet shows of a change now; what it showed until it changed. */
+static void scan(struct sim *sim, struct sim_truth *truth)
+{
+	uint64_t was_ready = truth->ready;
+	struct fleet *fleet;
+	bool live = false;
+
+	if (!truth->fleet && truth->keyspace[0])
+		truth->fleet = sim_fleet(sim, truth->keyspace);
+	fleet = truth->fleet;
+	if (!fleet || truth->scanned == fleet_changes(fleet))
+		return;
+	truth->scanned = fleet_changes(fleet);
+	truth->dead_at_ms = truth->dead ? sim->now_ms : truth->dead_at_ms;
+	truth->dead = false;
+	truth->ready = 0;
+	for (size_t i = 0; i < fleet_shard_count(fleet); i++) {
+		const struct migration *row = fleet_row(fleet, i, truth->uuid);
+		size_t number = fleet_shard_number(fleet, i);
+		uint64_t bit = shard_bit(fleet, i);
+
+		if (!truth->shard_seen_ms[number])
+			truth->shard_seen_ms[number] = sim->now_ms ? sim->now_ms : 1;
+		if (row && migration_is_ready(row))
+			truth->ready |= bit;
+		if ((truth->ready | was_ready) & bit)
+			truth->ready_at_ms[number] = sim->now_ms;
+		live |= row && migration_is_live(row);
+		truth->dead |= row && (row->status == MIGRATION_FAILED || row->status == MIGRATION_CANCELLED);
+	}
+	if (!live)
+		truth->live_since_ms = -1;
+	else if (truth->live_since_ms < 0)
+		truth->live_since_ms = sim->now_ms;
 }
 
 /* ---- Effects. ---- */
@@ -75,13 +160,15 @@ static void check_name(struct sim *sim, const struct vtctld_request *request, st
 }
 
 /* R3: at the moment of sending the lease is the sender's until the effect's deadline, by the store's clock. */
-static void check_fence(const struct controller *controller, const struct vtctld_request *request)
+static void check_fence(const struct controller *controller, const struct vtctld_request *request,
+			const struct sim_truth *truth)
 {
-	const struct store_model *model = controller->sim->model;
+	const struct sim *sim = controller->sim;
+	const struct store_model *model = sim->model;
 	struct store_model_lease lease;
 	char scope[SCOPE_MAX + 1];
 
-	if (!model || controller->was_paused)
+	if (!model || controller->was_paused || truth->written_at_ms <= sim->store_clock_set_at_ms)
 		return;
 	snprintf(scope, sizeof(scope), "default/%s", request->keyspace);
 	if (!store_model_lease(model, scope, &lease) || strcmp(lease.owner, controller->owner) != 0)
@@ -121,6 +208,18 @@ static bool phase_allows(enum phase phase, enum vtctld_method method, bool is_la
 	return phase == PHASE_CANCELLING || phase == PHASE_CANCELLED || (is_late && phase == PHASE_STOPPED);
 }
 
+/* The store went back between the write of the attempt and this: no client can know. */
+static bool attempt_is_forgotten(struct sim *sim, const struct vtctld_request *request)
+{
+	struct sim_truth *truth = truth_of(sim, request->uuid);
+
+	if (truth->written_at_ms > sim->failed_over_at_ms || sim->failed_over_at_ms < 0)
+		return false;
+	truth->others.release_forgotten |= request->method == VTCTLD_COMPLETE;
+	truth->others.cancel_forgotten |= request->method == VTCTLD_CANCEL;
+	return true;
+}
+
 void check_effect(struct controller *controller, const struct vtctld_request *request)
 {
 	cleanup(arena_release) struct arena arena = { 0 };
@@ -131,6 +230,8 @@ void check_effect(struct controller *controller, const struct vtctld_request *re
 	struct change record;
 
 	if (!vtctld_method_is_effect(request->method))
+		return;
+	if (attempt_is_forgotten(sim, request))
 		return;
 	if (!load(controller, request->uuid, &arena, &record))
 		fail_msg("I2: %s is sent for %s, which the store does not have", method, request->uuid);
@@ -145,7 +246,7 @@ void check_effect(struct controller *controller, const struct vtctld_request *re
 	truth->cancel_sent |= request->method == VTCTLD_CANCEL;
 	if (truth->complete_sent && truth->cancel_sent)
 		fail_msg("I4: %s is sent for %s, which has the other already", method, request->uuid);
-	check_fence(controller, request);
+	check_fence(controller, request, truth);
 	check_count(sim, truth);
 	if (request->method == VTCTLD_COMPLETE && sim->complete_at_ms < 0)
 		sim->complete_at_ms = sim->now_ms;
@@ -171,14 +272,14 @@ static void check_release(struct sim *sim, const struct fleet_journal_entry *ent
 	struct fleet *fleet = sim_fleet_of(sim, entry->request);
 	struct sim_truth *truth = truth_of(sim, entry->request->uuid);
 
-	for (size_t i = 0; i < fleet_shard_count(fleet) && i < 64; i++) {
+	for (size_t i = 0; i < fleet_shard_count(fleet); i++) {
 		const char *name = fleet_shard_name(fleet, i);
 
 		if (!list_has(entry->done, name))
 			continue;
-		if (truth->released & 1ULL << i)
+		if (truth->released & shard_bit(fleet, i))
 			fail_msg("I5: the hold of %s on %s is taken away a second time", truth->uuid, name);
-		truth->released |= 1ULL << i;
+		truth->released |= shard_bit(fleet, i);
 	}
 }
 
@@ -199,33 +300,73 @@ void check_journal(void *user, const struct fleet_journal_entry *entry)
 
 /* ---- Writes. ---- */
 
+static bool is_recorded(const struct change *change, const char *shard)
+{
+	for (size_t i = 0; i < change->shard_count; i++)
+		if (strcmp(change->shards[i].name, shard) == 0)
+			return true;
+	return false;
+}
+
 /* The point of no return: by the truth, not by what was read. Later a shard may fall back, and is released
- * all the same (C12). */
-static void check_barrier(struct sim *sim, const struct sim_truth *truth, const struct change *change)
+ * all the same (C12). An adopted one may be released or complete already. */
+static void check_barrier(struct sim *sim, struct sim_truth *truth, const struct change *change, bool adopted)
 {
 	struct fleet *fleet = sim_fleet(sim, change->keyspace);
+	int64_t since_ms = sim->asked_ms - sim->config.ready_slack_ms;
 
+	scan(sim, truth);
 	for (size_t i = 0; fleet && i < fleet_shard_count(fleet); i++) {
 		const struct migration *row = fleet_row(fleet, i, change->uuid);
+		const char *name = fleet_shard_name(fleet, i);
+		size_t number = fleet_shard_number(fleet, i);
 
-		if (row && migration_is_ready(row))
-			continue;
-		if (i >= 64 || sim->now_ms - truth->ready_at_ms[i] > sim->config.ready_slack_ms)
-			fail_msg("I3: completing is written while shard %s is not ready, for %lld ms",
-				 fleet_shard_name(fleet, i), (long long)(sim->now_ms - truth->ready_at_ms[i]));
+		if (!is_recorded(change, name)) {
+			if (truth->shard_seen_ms[number] < since_ms)
+				fail_msg("I3: completing is written while the keyspace has a shard %s, which is not recorded", name);
+		} else if (!(row && (migration_is_ready(row) || (adopted && !row->postpone_completion))) &&
+			   truth->ready_at_ms[number] < since_ms) {
+			fail_msg("I3: completing is written while shard %s is not ready, for %lld ms", name,
+				 (long long)(sim->now_ms - truth->ready_at_ms[number]));
+		}
 	}
 }
 
-/* I8, by the rows. */
+/* I9: only a shard that says so makes a change failed, or cancelled without anybody's wish. */
+static void check_failure(const struct sim *sim, const struct sim_truth *truth, const struct change *change)
+{
+	if (!truth->dead && truth->dead_at_ms < sim->asked_ms - EVIDENCE_MS)
+		fail_msg("I9: %s of %s is written, and no shard of it is failed or cancelled", phase_name(change->phase),
+			 change->uuid);
+}
+
+/* R4: a reversal waits for the end of every submit, whoever sent it. The clock that says when must not be set. */
+static void check_reversal(const struct sim *sim, const struct sim_truth *truth)
+{
+	for (size_t i = 0; i < sim->call_count; i++)
+		if (sim->calls[i].method == VTCTLD_APPLY_SCHEMA && strcmp(sim->calls[i].uuid, truth->uuid) == 0 &&
+		    !sim->walls_were_set && sim->failed_over_at_ms < 0)
+			fail_msg("R4: cancelling is written while a submit of %s is under way", truth->uuid);
+}
+
+/* I8, by the rows and the definitions of the recorded shards that there still are. */
 static void check_success(struct sim *sim, const struct change *change)
 {
 	struct fleet *fleet = sim_fleet(sim, change->keyspace);
+	const char *first = NULL;
 
 	for (size_t i = 0; fleet && i < fleet_shard_count(fleet); i++) {
 		const struct migration *row = fleet_row(fleet, i, change->uuid);
+		const char *name = fleet_shard_name(fleet, i), *definition = fleet_definition(fleet, i, change->table);
 
-		if (row && (row->status != MIGRATION_COMPLETE || migration_says_duplicate(row)))
-			fail_msg("I8: verified is written while shard %s is not complete", fleet_shard_name(fleet, i));
+		if (!is_recorded(change, name))
+			continue;
+		if (!row || row->status != MIGRATION_COMPLETE || migration_says_duplicate(row))
+			fail_msg("I8: verified is written while shard %s is not complete", name);
+		definition = definition ? definition : "";
+		if (first && strcmp(first, definition) != 0)
+			fail_msg("I8: verified is written while table %s is another on shard %s", change->table, name);
+		first = definition;
 	}
 }
 
@@ -251,38 +392,35 @@ void check_write(struct sim *sim, enum phase from, int64_t from_revision, const 
 		fail_msg("I7: %s is written out of revision %lld, and revision %lld is there already", after->uuid,
 			 (long long)from_revision, (long long)truth->revision);
 	truth->revision = after->revision;
+	truth->written_at_ms = sim->now_ms;
 	snprintf(truth->keyspace, sizeof(truth->keyspace), "%s", after->keyspace);
 	if (from == after->phase)
 		return;
 	truth->phase = after->phase;
 	truth->effects = 0;
 	truth->moved_at_ms = sim->now_ms;
-	if (from == PHASE_SUBMITTED && after->phase == PHASE_COMPLETING)
-		check_barrier(sim, truth, after);
+	/* out of nothing: a backup that was put back, whose moment is past */
+	if (after->phase == PHASE_COMPLETING && from != _PHASE_INVALID)
+		check_barrier(sim, truth, after, from == PHASE_SUBMITTING);
 	if (after->phase == PHASE_VERIFIED)
 		check_success(sim, after);
+	if (after->phase == PHASE_CANCELLING)
+		check_reversal(sim, truth);
+	if (after->phase == PHASE_FAILED || (after->phase == PHASE_CANCELLED && from != PHASE_CANCELLING)) {
+		scan(sim, truth);
+		check_failure(sim, truth, after);
+	}
 	if (from == _PHASE_INVALID)
 		check_table(sim, after);
 }
 
 /* ---- Every step. ---- */
 
-/* I6: what was cancelled does not come to life for longer than the watch. */
-static void check_cancelled(struct sim *sim, struct sim_truth *truth)
+/* I6: what was cancelled does not come to life for longer than the watch, unless somebody else revives it. */
+static void check_cancelled(const struct sim *sim, const struct sim_truth *truth)
 {
-	struct fleet *fleet = sim_fleet(sim, truth->keyspace);
-	bool live = false;
-
-	for (size_t i = 0; fleet && i < fleet_shard_count(fleet); i++) {
-		const struct migration *row = fleet_row(fleet, i, truth->uuid);
-
-		live |= row && migration_is_live(row);
-	}
-	if (!live)
-		truth->live_since_ms = -1;
-	else if (truth->live_since_ms < 0)
-		truth->live_since_ms = sim->now_ms;
-	else if (truth->live_since_ms - truth->moved_at_ms <= WATCH_MS && sim->now_ms - truth->live_since_ms > WATCH_MS)
+	if (truth->live_since_ms >= 0 && !truth->others.retried &&
+	    truth->live_since_ms - truth->moved_at_ms <= WATCH_MS && sim->now_ms - truth->live_since_ms > WATCH_MS)
 		fail_msg("I6: %s is cancelled, and a shard of it lives for %lld ms", truth->uuid,
 			 (long long)(sim->now_ms - truth->live_since_ms));
 }
@@ -298,26 +436,53 @@ static void note_ready(struct sim *sim)
 	sim->ready_at_ms = sim->now_ms;
 }
 
-static void note_shards(struct sim *sim, struct sim_truth *truth)
-{
-	struct fleet *fleet = sim_fleet(sim, truth->keyspace);
-
-	for (size_t i = 0; fleet && i < fleet_shard_count(fleet) && i < 64; i++) {
-		const struct migration *row = fleet_row(fleet, i, truth->uuid);
-
-		if (row && migration_is_ready(row))
-			truth->ready_at_ms[i] = sim->now_ms;
-	}
-}
-
 void check_step(struct sim *sim)
 {
 	for (size_t i = 0; i < sim->truth_count; i++) {
-		if (sim->truth[i].phase == PHASE_SUBMITTED && sim->config.ready_slack_ms)
-			note_shards(sim, &sim->truth[i]);
-		if (sim->truth[i].phase == PHASE_CANCELLED)
-			check_cancelled(sim, &sim->truth[i]);
+		struct sim_truth *truth = &sim->truth[i];
+
+		if (truth->phase == PHASE_VERIFIED)
+			continue;
+		scan(sim, truth);
+		if (truth->phase == PHASE_CANCELLED)
+			check_cancelled(sim, truth);
 	}
 	if (sim->ready_at_ms < 0 && sim->uuid[0])
 		note_ready(sim);
+}
+
+/* ---- Other people. ---- */
+
+void sim_meddle(struct sim *sim, enum sim_verb verb, const char *keyspace, const char *uuid, const char *shard)
+{
+	struct fleet *fleet = sim_fleet(sim, keyspace);
+	struct sim_truth *truth = truth_of(sim, uuid);
+
+	scan(sim, truth);
+	if (verb == SIM_COMPLETE) {
+		for (size_t i = 0; i < fleet_shard_count(fleet); i++) {
+			const struct migration *row = fleet_row(fleet, i, uuid);
+
+			if (row && row->postpone_completion && (!shard || strcmp(shard, fleet_shard_name(fleet, i)) == 0))
+				truth->others.released |= shard_bit(fleet, i);
+		}
+		fleet_complete(fleet, uuid, shard);
+	} else if (verb == SIM_CANCEL) {
+		truth->others.cancelled = true;
+		fleet_cancel(fleet, uuid, shard);
+	} else if (verb == SIM_RETRY) {
+		truth->others.retried = true;
+		fleet_retry(fleet, uuid, shard);
+	} else if (verb == SIM_FAIL) {
+		truth->others.failed = true;
+		fleet_fail(fleet, uuid, shard, NULL);
+	} else if (verb == SIM_LOSE) {
+		for (size_t i = 0; i < fleet_shard_count(fleet); i++)
+			if (strcmp(shard, fleet_shard_name(fleet, i)) == 0)
+				truth->released &= ~shard_bit(fleet, i); /* a new row has a hold of its own */
+		truth->others.lost = true;
+		fleet_lose_row(fleet, uuid, shard);
+	} else {
+		fleet_cleanup(fleet, uuid, shard);
+	}
 }

@@ -6,6 +6,7 @@
 
 /* A monotonic clock of a machine that was up before: never near 0, never another's. */
 #define LOCAL_BORN_MS 1000000
+#define LEASE_MS 30000
 
 struct controller *controller_new(struct sim *sim)
 {
@@ -56,14 +57,18 @@ void controller_tell_time(struct controller *controller)
 
 int64_t controller_wake_ms(const struct controller *controller)
 {
-	int64_t wake_ms;
+	int64_t wake_ms, store_ms;
 
 	if (controller->state == CONTROLLER_DEAD)
 		return INT64_MAX;
+	store_ms = slow_wake_ms(controller);
 	if (controller->state == CONTROLLER_PAUSED)
-		return controller->continue_at_ms;
-	wake_ms = virtual_ms(controller, engine_wake_ms(controller->engine));
-	return controller->stopping && controller->exit_at_ms < wake_ms ? controller->exit_at_ms : wake_ms;
+		wake_ms = controller->continue_at_ms;
+	else
+		wake_ms = virtual_ms(controller, engine_wake_ms(controller->engine));
+	if (controller->state == CONTROLLER_ALIVE && controller->stopping && controller->exit_at_ms < wake_ms)
+		wake_ms = controller->exit_at_ms;
+	return store_ms < wake_ms ? store_ms : wake_ms;
 }
 
 /* ---- Birth and death. ---- */
@@ -83,7 +88,7 @@ void controller_start(struct controller *controller)
 	struct sim *sim = controller->sim;
 	struct engine_config config = {
 		.cluster = "default", .actor = "sim", .owner = controller->owner, .read_timeout_ms = 5000,
-		.effect_timeout_ms = 75000, .lease_ms = 30000, .server_of = server_of, .user = sim,
+		.effect_timeout_ms = 75000, .lease_ms = LEASE_MS, .server_of = server_of, .user = sim,
 		.poll_interval_ms = sim->config.poll_interval_ms ? sim->config.poll_interval_ms : 15000,
 		.seed = sim->config.seed + 1000003ULL * controller->index + controller->life,
 	};
@@ -92,11 +97,14 @@ void controller_start(struct controller *controller)
 	assert_int_equal(controller->state, CONTROLLER_DEAD);
 	controller->life++;
 	snprintf(controller->owner, sizeof(controller->owner), "sim:%u:%u", controller->index, controller->life);
-	controller->state = CONTROLLER_ALIVE;
 	controller->ended = controller->stopping = controller->was_paused = false;
+	if (sim->config.open_store && sim->config.open_store(sim, &controller->store, &controller->error) != 0)
+		return; /* it says so and ends */
+	controller->state = CONTROLLER_ALIVE;
 	controller->born_ms = sim->now_ms;
 	controller->local_born_ms = LOCAL_BORN_MS * (1 + controller->index) + sim->now_ms;
-	sim_open_store(sim, &controller->store);
+	if (!sim->config.open_store)
+		sim_open_store(sim, &controller->store);
 	controller->engine = engine_new(&config, local_ms(controller), wall_ms(controller));
 	if (controller->serves)
 		engine_serve(controller->engine);
@@ -116,6 +124,7 @@ static void drop_calls(struct controller *controller)
 		} else {
 			i++;
 		}
+	slow_drop(controller);
 	controller->inbox_count = controller->held->count = 0;
 	controller->have_ahead = false;
 }
@@ -133,6 +142,7 @@ void controller_exit(struct controller *controller)
 void controller_free(struct controller *controller)
 {
 	controller_exit(controller);
+	slow_free(controller);
 	free(controller->inbox);
 	free(controller->held);
 }
@@ -146,6 +156,7 @@ void sim_pause(struct controller *controller, int64_t for_ms)
 {
 	assert_int_equal(controller->state, CONTROLLER_ALIVE);
 	controller->state = CONTROLLER_PAUSED;
+	controller->paused_at_ms = controller->sim->now_ms;
 	controller->continue_at_ms = for_ms == INT64_MAX ? INT64_MAX : controller->sim->now_ms + for_ms;
 }
 
@@ -190,7 +201,7 @@ struct controller *sim_ask(struct sim *sim, const struct ask *ask)
 /* ---- Boundaries. ---- */
 
 /* Return: false if the process is dead or paused now. */
-static bool boundary(struct controller *controller, enum boundary_kind kind)
+bool controller_boundary(struct controller *controller, enum boundary_kind kind)
 {
 	struct sim *sim = controller->sim;
 
@@ -207,7 +218,7 @@ static bool boundary(struct controller *controller, enum boundary_kind kind)
 
 /* ---- The store: one transaction at a time. ---- */
 
-static bool is_write(const struct request *request)
+bool is_write(const struct request *request)
 {
 	return request->kind == REQUEST_STORE_INSERT || request->kind == REQUEST_STORE_UPDATE;
 }
@@ -215,7 +226,7 @@ static bool is_write(const struct request *request)
 static void write_all(struct controller *controller, struct sim_held *held)
 {
 	struct sim *sim = controller->sim;
-	struct store_write writes[SIM_BATCH_MAX];
+	static struct store_write writes[SIM_BATCH_MAX]; /* large, and set below as far as it is used */
 
 	for (size_t i = 0; i < held->count; i++) {
 		const struct request *request = &held->requests[i];
@@ -263,14 +274,38 @@ static void read_or_lease(struct controller *controller, const struct request *r
 	}
 }
 
+void controller_tell(struct controller *controller, const struct reply *reply)
+{
+	if (controller->sim->on_reply)
+		controller->sim->on_reply(controller, reply);
+	engine_reply(controller->engine, reply);
+}
+
 static void answer(struct controller *controller)
 {
 	struct sim_held *held = controller->held;
 	size_t count = held->count;
 
 	held->count = 0;
+	controller->was_told = true;
 	for (size_t i = 0; i < count; i++)
-		engine_reply(controller->engine, &held->replies[i]);
+		controller_tell(controller, &held->replies[i]);
+}
+
+void controller_store(struct controller *controller, struct sim_held *held)
+{
+	const struct sim *sim = controller->sim;
+
+	controller->sim->asked_ms = held->asked_ms;
+	for (size_t i = 0; i < held->count; i++)
+		held->replies[i] = (struct reply){ .tag = held->requests[i].tag, .kind = held->requests[i].kind };
+	if (is_write(&held->requests[0]))
+		write_all(controller, held);
+	else
+		read_or_lease(controller, &held->requests[0], &held->replies[0]);
+	if (!sim->model && !sim->config.open_store && held->replies[0].result < 0)
+		fail_msg("store: %s", held->replies[0].error.text);
+	held->done = true;
 }
 
 static void make_store_call(struct controller *controller)
@@ -278,17 +313,10 @@ static void make_store_call(struct controller *controller)
 	struct sim_held *held = controller->held;
 	enum request_kind kind = held->requests[0].kind;
 
-	for (size_t i = 0; i < held->count; i++)
-		held->replies[i] = (struct reply){ .tag = held->requests[i].tag, .kind = held->requests[i].kind };
-	if (is_write(&held->requests[0]))
-		write_all(controller, held);
-	else
-		read_or_lease(controller, &held->requests[0], &held->replies[0]);
-	if (!controller->sim->model && held->replies[0].result < 0)
-		fail_msg("store: %s", held->replies[0].error.text);
-	held->done = true;
-	/* dying after a read is dying before the next call */
-	if (kind != REQUEST_STORE_LIST && kind != REQUEST_STORE_LIVE && !boundary(controller, BOUNDARY_STORE_AFTER))
+	controller_store(controller, held);
+	/* dying after a read is dying before the next call, unless the disk says otherwise */
+	if (((kind != REQUEST_STORE_LIST && kind != REQUEST_STORE_LIVE) || controller->sim->config.open_store) &&
+	    !controller_boundary(controller, BOUNDARY_STORE_AFTER))
 		return;
 	answer(controller);
 }
@@ -310,7 +338,9 @@ static void send_rpc(struct controller *controller, const struct request *reques
 		assert_non_null(sim->calls);
 	}
 	sim->calls[sim->call_count++] = (struct sim_call){ ++sim->next_tag, request->tag, controller,
-							    sim_fleet_of(sim, &rpc), is_effect };
+							    sim_fleet_of(sim, &rpc), is_effect, rpc.method, "" };
+	if (is_effect)
+		snprintf(sim->calls[sim->call_count - 1].uuid, UUID_LENGTH + 1, "%s", rpc.uuid);
 	rpc.tag = sim->next_tag; /* a reply to a dead process must find nobody */
 	fleet_start(sim_fleet_of(sim, &rpc), &rpc, request->arena);
 }
@@ -336,7 +366,7 @@ static void read_reply(struct controller *controller)
 	held->count = 1;
 	held->done = true;
 	memmove(controller->inbox, controller->inbox + 1, --controller->inbox_count * sizeof(*controller->inbox));
-	if (boundary(controller, BOUNDARY_RPC_AFTER))
+	if (controller_boundary(controller, BOUNDARY_RPC_AFTER))
 		answer(controller);
 }
 
@@ -347,12 +377,16 @@ static void carry_out(struct controller *controller)
 	struct sim_held *held = controller->held;
 
 	held->done = false;
+	held->asked_ms = controller->sim->now_ms;
 	if (held->requests[0].kind == REQUEST_PROOF)
 		fail_msg("no VTGate in the simulator");
-	if (held->requests[0].kind != REQUEST_RPC) {
-		if (boundary(controller, BOUNDARY_STORE_BEFORE))
+	if (held->requests[0].kind != REQUEST_RPC && (controller->sim->store_delay || slow_has(controller))) {
+		slow_ask(controller, held);
+		held->count = 0;
+	} else if (held->requests[0].kind != REQUEST_RPC) {
+		if (controller_boundary(controller, BOUNDARY_STORE_BEFORE))
 			make_store_call(controller);
-	} else if (boundary(controller, BOUNDARY_RPC_BEFORE)) {
+	} else if (controller_boundary(controller, BOUNDARY_RPC_BEFORE)) {
 		held->count = 0;
 		send_rpc(controller, &held->requests[0]);
 	}
@@ -406,14 +440,16 @@ bool controller_turn(struct controller *controller)
 		any = true;
 		carry_out(controller);
 	}
+	any |= slow_turn(controller);
 	while (controller->state == CONTROLLER_ALIVE && controller->inbox_count) {
 		any = true;
 		read_reply(controller);
 	}
 	if (controller->state != CONTROLLER_ALIVE)
 		return any;
-	if (!controller->serves)
+	if (!controller->serves && (any || controller->was_told))
 		note_view(controller);
+	controller->was_told = false;
 	if (controller->stopping &&
 	    (engine_is_idle(controller->engine) || controller->sim->now_ms >= controller->exit_at_ms))
 		controller_exit(controller);
@@ -428,6 +464,7 @@ void sim_continue(struct controller *controller)
 	assert_int_equal(controller->state, CONTROLLER_PAUSED);
 	controller->state = CONTROLLER_ALIVE;
 	controller->was_paused = true;
+	controller->sim->long_pauses += controller->sim->now_ms - controller->paused_at_ms > LEASE_MS;
 	if (held->count && !held->done && held->requests[0].kind == REQUEST_RPC) {
 		held->count = 0;
 		send_rpc(controller, &held->requests[0]);

@@ -4,6 +4,7 @@
  *
  *	sim.c             the world: fleets, the store, virtual time; one process with SQLite
  *	sim_controller.c  one process: its clock, its requests, its death
+ *	sim_slow.c        calls to a store that takes its time
  *	sim_check.c       the invariants
  */
 #include <setjmp.h>
@@ -25,6 +26,8 @@ struct sim_call {
 	struct controller *controller;
 	struct fleet *fleet;
 	bool is_effect;
+	enum vtctld_method method;
+	char uuid[UUID_LENGTH + 1];
 };
 
 /* sim.c */
@@ -45,6 +48,20 @@ void controller_exit(struct controller *controller);
 /** an RPC's answer arrives at the process */
 void controller_deliver(struct controller *controller, const struct vtctld_reply *reply);
 void controller_free(struct controller *controller);
+/** false: the process is dead or paused now */
+bool controller_boundary(struct controller *controller, enum boundary_kind kind);
+/** one transaction, or another call to the store */
+void controller_store(struct controller *controller, struct sim_held *held);
+bool is_write(const struct request *request);
+void controller_tell(struct controller *controller, const struct reply *reply);
+
+/* sim_slow.c */
+void slow_ask(struct controller *controller, const struct sim_held *held);
+bool slow_has(const struct controller *controller);
+bool slow_turn(struct controller *controller);
+int64_t slow_wake_ms(const struct controller *controller);
+void slow_drop(struct controller *controller);
+void slow_free(struct controller *controller);
 
 /* sim_check.c */
 void check_effect(struct controller *controller, const struct vtctld_request *request);

@@ -165,6 +165,11 @@ void store_model_fail(struct store *store, unsigned nth, unsigned times, enum st
 	handle->fail_when = when;
 }
 
+unsigned store_model_failed(const struct store_model *model, enum store_model_when when)
+{
+	return model->failed[when];
+}
+
 enum passage { PASS, FAIL_BEFORE, FAIL_AFTER };
 
 static enum passage enter(struct model_handle *handle, bool writes)
@@ -177,6 +182,7 @@ static enum passage enter(struct model_handle *handle, bool writes)
 		return PASS;
 	if (--handle->fail_times > 0)
 		handle->fail_in = 1;
+	handle->model->failed[handle->fail_when]++;
 	return handle->fail_when == STORE_MODEL_BEFORE ? FAIL_BEFORE : FAIL_AFTER;
 }
 
@@ -199,6 +205,16 @@ static int too_much(const struct model_handle *handle, struct error *reterr)
 
 /* ---- Calls. ---- */
 
+static struct model_known *known(struct model_handle *handle, const char *scope);
+
+static const char *owner_of(struct model_handle *handle, const struct change *change)
+{
+	char scope[SCOPE_MAX + 1];
+
+	snprintf(scope, sizeof(scope), "%s/%s", change->cluster, change->keyspace);
+	return known(handle, scope)->owner;
+}
+
 static void model_write_all(struct store *store, struct store_write *writes, size_t count)
 {
 	struct model_handle *handle = handle_of(store);
@@ -211,7 +227,7 @@ static void model_write_all(struct store *store, struct store_write *writes, siz
 
 		write.change = &change; /* who is not told learns no new revision */
 		writes[i].result = passage == FAIL_BEFORE ? refuse(handle, &writes[i].error) :
-							    model_write(model, &write, &before);
+							    model_write(model, &write, owner_of(handle, &change), &before);
 		if (passage != FAIL_BEFORE && writes[i].result == 0 && model->watch.on_write)
 			model->watch.on_write(model->watch.user, store, write.expect ? &before : NULL,
 					      store_model_change(model, change.cluster, change.uuid));
@@ -323,9 +339,10 @@ static bool leases_out(const struct store_model *model, const char *cluster, str
 		struct store_model_lease lease;
 		char scope[SCOPE_MAX + 1];
 
+		if (i > 0 && strcmp(ret->changes[i - 1].keyspace, keyspace) == 0)
+			continue;
 		snprintf(scope, sizeof(scope), "%s/%s", cluster, keyspace);
-		if ((i > 0 && strcmp(ret->changes[i - 1].keyspace, keyspace) == 0) ||
-		    !store_model_lease(model, scope, &lease))
+		if (!store_model_lease(model, scope, &lease))
 			continue;
 		ret->leases[ret->lease_count] = (struct lease_row){
 			.keyspace = keyspace, .holder = arena_strdup(arena, lease.owner), .epoch = lease.epoch,
@@ -379,6 +396,7 @@ static struct model_known *known(struct model_handle *handle, const char *scope)
 		abort();
 	snprintf(handle->known[handle->known_count].scope, SCOPE_MAX + 1, "%s", scope);
 	handle->known[handle->known_count].epoch = 0;
+	handle->known[handle->known_count].owner[0] = '\0';
 	return &handle->known[handle->known_count++];
 }
 
@@ -393,6 +411,7 @@ static int take(struct model_handle *handle, const char *scope, const char *owne
 	if (!lock)
 		lock = model_lock_add(data, scope);
 	ours = strcmp(lock->lease.owner, owner) == 0;
+	mine->owner[0] = '\0';
 	if (!ours && lock->lease.owner[0] && lock->lease.ends_ms > now_ms) {
 		*ret = (struct lease){ .epoch = lock->lease.epoch, .left_ms = lock->lease.ends_ms - now_ms };
 		snprintf(ret->holder, sizeof(ret->holder), "%s", lock->lease.owner);
@@ -403,6 +422,7 @@ static int take(struct model_handle *handle, const char *scope, const char *owne
 	snprintf(lock->lease.owner, sizeof(lock->lease.owner), "%s", owner);
 	lock->lease.ends_ms = now_ms + for_ms;
 	mine->epoch = lock->lease.epoch;
+	snprintf(mine->owner, sizeof(mine->owner), "%s", owner);
 	*ret = (struct lease){ .epoch = lock->lease.epoch, .left_ms = for_ms };
 	snprintf(ret->holder, sizeof(ret->holder), "%s", owner);
 	return 0;

@@ -40,6 +40,9 @@ enum store_model_when {
 /** store_model_fail() - the @nth call (1: the next) of this handle fails, and @times - 1 more behind it */
 void store_model_fail(struct store *store, unsigned nth, unsigned times, enum store_model_when when);
 
+/** store_model_failed() - how many calls did, by store_model_fail() */
+unsigned store_model_failed(const struct store_model *model, enum store_model_when when);
+
 enum store_model_state {
 	STORE_MODEL_UP,
 	STORE_MODEL_DOWN,      /* every call of every handle fails */

@@ -273,12 +273,23 @@ static void take_over(struct store_model *model, struct model_record *record, co
 	shards_set(model, to);
 }
 
-static int update(struct store_model *model, const struct store_write *write, struct change *ret_before)
+/* R3: a write that announces an effect is made by the holder. */
+static bool is_holders(const struct model_data *data, const struct change *change, const char *owner)
+{
+	char scope[SCOPE_MAX + 1];
+	const struct model_lock *lock;
+
+	snprintf(scope, sizeof(scope), "%s/%s", change->cluster, change->keyspace);
+	lock = model_lock_find(data, scope);
+	return lock && owner[0] && strcmp(lock->lease.owner, owner) == 0;
+}
+
+static int update(struct store_model *model, const struct store_write *write, const char *owner, struct change *ret_before)
 {
 	struct model_record *record = expected(model, write), *holder;
 	bool holds;
 
-	if (!record)
+	if (!record || (write->expect->lease_ms > 0 && !is_holders(&model->data, &record->change, owner)))
 		return STORE_CONFLICT;
 	holds = phase_is_live(write->change->phase) &&
 		(record->change.phase == write->change->phase ? record->holds_table : true);
@@ -297,9 +308,9 @@ static int update(struct store_model *model, const struct store_write *write, st
 	return 0;
 }
 
-int model_write(struct store_model *model, const struct store_write *write, struct change *ret_before)
+int model_write(struct store_model *model, const struct store_write *write, const char *owner, struct change *ret_before)
 {
-	return write->expect ? update(model, write, ret_before) : insert(model, write);
+	return write->expect ? update(model, write, owner, ret_before) : insert(model, write);
 }
 
 /* ---- Reads. ---- */

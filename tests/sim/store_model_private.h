@@ -33,6 +33,7 @@ struct store_model {
 	struct model_data data, snapshot;
 	void *texts; /* tsearch() */
 	enum store_model_state state;
+	unsigned failed[2]; /* calls, by enum store_model_when */
 	struct store_model_watch watch;
 };
 
@@ -40,6 +41,7 @@ struct store_model {
 struct model_known {
 	char scope[SCOPE_MAX + 1];
 	int64_t epoch;
+	char owner[ACTOR_MAX + 1]; /* for whom it was taken last; "": another has it */
 };
 
 struct model_handle {
@@ -60,7 +62,7 @@ struct model_record *model_find(const struct model_data *data, const char *clust
 struct model_lock *model_lock_find(const struct model_data *data, const char *scope);
 struct model_lock *model_lock_add(struct model_data *data, const char *scope);
 /** one write; everything about a change that the statements of the real stores say */
-int model_write(struct store_model *model, const struct store_write *write, struct change *ret_before);
+int model_write(struct store_model *model, const struct store_write *write, const char *owner, struct change *ret_before);
 /** into @arena; false: it does not fit */
 bool model_change_out(struct arena *arena, const struct change *from, struct change *ret);
 

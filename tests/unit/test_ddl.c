@@ -89,7 +89,11 @@ static const struct {
 	{ "alter table t alter column c set default 'it''s \\' ; --'", DDL_ALTER_TABLE, "t", 0 },
 	{ "alter table t add column c int default -1", DDL_ALTER_TABLE, "t", 0 },
 	{ "alter table t add column c int default 0x1f", DDL_ALTER_TABLE, "t", 0 },
+	{ "alter table t add column c int default 0b101", DDL_ALTER_TABLE, "t", 0 },
 	{ "alter table t add column c double default 1.5e-3", DDL_ALTER_TABLE, "t", 0 },
+	{ "alter table t add column c double default 1.5E+3, add column d double default 2e3", DDL_ALTER_TABLE, "t", 0 },
+	{ "create table `\xc2\xb5` (a int)", DDL_CREATE_TABLE, "\xc2\xb5", 0 }, /* no control character: U+00B5 */
+	{ "create table t (a$b int)", DDL_CREATE_TABLE, "t", 0 },
 	{ "alter table t add column `rename` int, add column `foreign` int", DDL_ALTER_TABLE, "t", 0 },
 	{ "alter table t add column c json default (json_object('a', \"b\"))", DDL_ALTER_TABLE, "t", 0 },
 	{ "drop table t", DDL_DROP_TABLE, "t", 0 },
@@ -101,6 +105,9 @@ static const struct {
 	  DDL_CREATE_VIEW, "v", 0 },
 	{ "create definer=root@localhost view v as select 1", DDL_CREATE_VIEW, "v", 0 },
 	{ "create definer = current_user() view v as select 1", DDL_CREATE_VIEW, "v", 0 },
+	{ "create definer=root view v as select 1", DDL_CREATE_VIEW, "v", 0 },
+	{ "create definer=root@'localhost' view v as select @\"x\"", DDL_CREATE_VIEW, "v", 0 },
+	{ "create view v as select @@global.sql_mode", DDL_CREATE_VIEW, "v", 0 },
 	{ "create view v as (select 1) union (select 2)", DDL_CREATE_VIEW, "v", 0 },
 	{ "create view v as with x as (select 1) select * from x", DDL_CREATE_VIEW, "v", 0 },
 	{ "create view v as select t.a->>'$.x' <=> @@sql_mode || !b from t where a <> 1", DDL_CREATE_VIEW,
@@ -145,6 +152,7 @@ static void test_actions_have_names(void **state)
 	assert_string_equal(ddl_action_name(DDL_CREATE_VIEW), "create view");
 	assert_string_equal(ddl_action_name(DDL_ALTER_VIEW), "alter view");
 	assert_string_equal(ddl_action_name(DDL_DROP_VIEW), "drop view");
+	assert_string_equal(ddl_action_name((enum ddl_action)99), "unknown");
 }
 
 static void test_other_actions_promise_nothing(void **state)
@@ -231,6 +239,9 @@ static const struct {
 	{ "create or table t (a int)", "OR REPLACE is expected" },
 	{ "create algorithm=merge table t (a int)", "belong to a view" },
 	{ "create algorithm=", "a word is missing" },
+	{ "create algorithm==merge view v as select 1", "a word is missing" },
+	{ "create definer=root @ localhost view v as select 1", "TABLE or VIEW is expected behind CREATE" },
+	{ "create " SIXTY_FOUR "b t", "CREATE " SIXTY_FOUR " is refused" }, /* shown so far */
 	/* Names */
 	{ "create table (a int)", "name of a table or view is expected" },
 	{ "alter table add column c int", "name of a table or view is expected" },
@@ -259,6 +270,7 @@ static const struct {
 	{ "drop table `a\x7f`", "control character" },
 	{ "drop table `a\xc2\x85`", "control character" },
 	{ "alter table t add column `a\x1b[2J` int", "control character" },
+	{ "drop table ```a`", "a quote, slash, dot" },
 	{ "drop table 1a", "a letter follows a number" },
 	{ "drop table t\xc3\xb6", "outside ASCII" },
 	{ "drop\xc2\xa0table t", "outside ASCII" },
@@ -267,6 +279,8 @@ static const struct {
 	{ "create table t", "has no columns" },
 	{ "create table t engine=innodb", "columns in parentheses are expected" },
 	{ "create table if t (a int)", "IF NOT EXISTS is expected" },
+	{ "create table if not t (a int)", "IF NOT EXISTS is expected" },
+	{ "drop table if t", "IF EXISTS is expected" },
 	{ "create table t like u", "LIKE is refused" },
 	{ "create table t (like u)", "LIKE is refused" },
 	{ "create table t select 1", "CREATE TABLE ... SELECT is refused" },
@@ -325,6 +339,8 @@ static const struct {
 	/* Quotes, parentheses, signs */
 	{ "alter table t add c int comment 'x", "the quote ' is opened and not closed" },
 	{ "alter table t add c int comment 'x\\'", "the quote ' is opened and not closed" },
+	{ "alter table t add c int comment 'x\\", "the quote ' is opened and not closed" },
+	{ "drop table t; 'x", "the quote ' is opened and not closed" },
 	{ "alter table t add c int comment \"x", "the quote \" is opened and not closed" },
 	{ "drop table `t", "the quote ` is opened and not closed" },
 	{ "create table t (a int", "not closed" },
@@ -339,12 +355,14 @@ static const struct {
 	{ "drop table t {", "cannot stand outside quotes" },
 	{ "drop table t\v", "cannot stand outside quotes" },
 	{ "drop table t\x1a", "cannot stand outside quotes" },
+	{ "alter table t add c double default 1e", "a letter follows a number" },
 	/* Encoding */
 	{ "\xef\xbb\xbf"
 	  "drop table t",
 	  "byte order mark" },
 	{ "drop table `\xff`", "not valid UTF-8" },
 	{ "drop table `\xc0\x80`", "not valid UTF-8" },
+	{ "drop table `\xe0\x80\x80`", "not valid UTF-8" },
 	{ "drop table `\xed\xa0\x80`", "not valid UTF-8" },
 	{ "drop table `\xf4\x90\x80\x80`", "not valid UTF-8" },
 	{ "drop table `\xe2\x82`", "not valid UTF-8" },
@@ -431,6 +449,7 @@ static const struct {
 	  "engine=InnoDB default charset = utf8mb4",
 	  "CREATE TABLE IF NOT EXISTS t(id BIGINT PRIMARY KEY AUTO_INCREMENT,k INT,KEY K_idx(k))"
 	  "ENGINE=InnoDB DEFAULT CHARSET=utf8mb4" },
+	{ "create table t (a int) flavour = bar", "CREATE TABLE t(a INT)flavour=bar" },
 	{ "create table t (date date, time time default null)",
 	  "CREATE TABLE t(date DATE,time TIME DEFAULT NULL)" },
 	{ "create or replace algorithm = merge view v as select A.b , count( * ) from A where a.c = 'x'",

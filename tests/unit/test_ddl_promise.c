@@ -64,6 +64,10 @@ static const struct {
 	{ "add spatial key i (a)", true, 1, { { I, "i" } } },
 	{ "add constraint u unique (a)", true, 1, { { I, "u" } } },
 	{ "add constraint u unique key i (a)", true, 1, { { I, "i" } } },
+	{ "add column a$b int", true, 1, { { C, "a$b" } } },
+	{ "add column ```a` int", true, 1, { { C, "`a" } } },
+	/* Said twice, it is one promise; MySQL refuses the second. */
+	{ "drop index i, drop key I", true, 1, { { NO_I, "i" } } },
 	/* A column and an index of one name are two things. */
 	{ "add column a int, drop index a", true, 2, { { C, "a" }, { NO_I, "a" } } },
 	/* Named by MySQL, not by us. */
@@ -77,6 +81,10 @@ static const struct {
 	{ "change c c bigint", false, 1, { { C, "c" } } },
 	{ "change c C bigint", false, 1, { { C, "C" } } },
 	{ "add c int unique", false, 1, { { C, "c" } } },
+	{ "add (a int unique, b int)", false, 2, { { C, "a" }, { C, "b" } } },
+	{ "add (a int, b int) partition by hash (a)", false, 2, { { C, "a" }, { C, "b" } } },
+	{ "change a b int unique", false, 2, { { NO_C, "a" }, { C, "b" } } },
+	{ "change `\xc3\xb6` b int", false, 1, { { C, "b" } } },
 	{ "add c int primary key", false, 1, { { C, "c" } } },
 	{ "add c int key", false, 1, { { C, "c" } } },
 	{ "add c serial", false, 1, { { C, "c" } } },
@@ -111,6 +119,9 @@ static const struct {
 	{ "add column `\xc3\xb6` int", false, 0, { { 0 } } }, /* case outside ASCII is not compared */
 	{ "add", false, 0, { { 0 } } },
 	{ "rename column a", false, 0, { { 0 } } },
+	{ "rename column `\xc3\xb6` to b", false, 0, { { 0 } } },
+	{ "rename column a to b c", false, 0, { { 0 } } },
+	{ "rename column a to b key", false, 0, { { 0 } } },
 	/* What is understood stays promised beside what is not. */
 	{ "add c int, algorithm=inplace", false, 1, { { C, "c" } } },
 	{ "add c int, engine=innodb, drop d", false, 2, { { C, "c" }, { NO_C, "d" } } },
@@ -213,6 +224,7 @@ static void test_what_only_looks_like_a_part_of_a_definition_is_none(void **stat
 					      "a",
 					      "a`",
 					      "a``b",
+					      "g`x",
 					      "`",
 					      "",
 					      "KEY" };
@@ -230,6 +242,25 @@ static void test_what_only_looks_like_a_part_of_a_definition_is_none(void **stat
 	assert_false(keeps("CREATE TABLE `t` (\n  `id` int\n)", I, "PRIMARY"));
 }
 
+static void test_quotes_blanks_and_backslashes_do_not_hide_a_part(void **state)
+{
+	static const char backslash[] = "CREATE TABLE `t` (\n  `a\\` int,\n  `b` int\n)";
+	static const char other_quotes[] = "CREATE TABLE `t` (`a` varchar(9) DEFAULT (\"),(`x` int\"),`b` int)";
+	static const char other_blanks[] = "CREATE\tTABLE\r\n`t` (\r\n\t`id` int,\r\n\tKEY\t`k` (`id`)\r\n)";
+	static const char other_words[] = "CREATE TABLE `t` (`a` int, INDEX `i` (`a`), UNIQUE INDEX `u` (`a`))";
+
+	(void)state;
+	assert_true(keeps(backslash, C, "a\\"));
+	assert_true(keeps(backslash, C, "b"));
+	assert_true(keeps(other_quotes, C, "b"));
+	assert_true(keeps(other_quotes, NO_C, "x"));
+	assert_true(keeps(other_blanks, C, "id"));
+	assert_true(keeps(other_blanks, I, "k"));
+	assert_true(keeps(other_words, I, "i"));
+	assert_true(keeps(other_words, I, "u"));
+	assert_true(keeps(other_words, NO_I, "a"));
+}
+
 static void test_a_definition_that_is_none_or_cut_off_keeps_no_promise(void **state)
 {
 	static const char *const bad[] = {
@@ -238,6 +269,8 @@ static void test_a_definition_that_is_none_or_cut_off_keeps_no_promise(void **st
 		"CREATE TABLE",
 		"CREATE TABLE `t`",
 		"CREATE TABLE `t` (",
+		"CREATE TABLE `t`)",
+		"CREATE TABLE `t` (\n  `i",
 		"CREATE TABLE `t` (\n  `id` int",
 		"CREATE TABLE `t` (\n  `id` int COMMENT ')",
 		"CREATE TABLE `t` (\n  `id` int COMMENT '\\",
@@ -280,6 +313,7 @@ static const struct {
 	  false },
 	{ "CREATE TABLE `t` (`a` int) AUTO_INCREMENT=", "CREATE TABLE `t` (`a` int)", false },
 	{ "CREATE TABLE `t` (`a` int AUTO_INCREMENT=5)", "CREATE TABLE `t` (`a` int)", false },
+	{ "CREATE TABLE `t`) AUTO_INCREMENT=5", "CREATE TABLE `t`)", false },
 	{ "CREATE TABLE `t) AUTO_INCREMENT=5` (`a` int)", "CREATE TABLE `t)` (`a` int)", false },
 	{ "CREATE TABLE `t` (`a` int COMMENT 'x", "CREATE TABLE `t` (`a` int COMMENT 'xy", false },
 };
@@ -306,6 +340,7 @@ int main(void)
 		cmocka_unit_test(test_more_clauses_than_there_is_room_for_promise_nothing),
 		cmocka_unit_test(test_columns_and_indexes_of_a_definition_are_found),
 		cmocka_unit_test(test_what_only_looks_like_a_part_of_a_definition_is_none),
+		cmocka_unit_test(test_quotes_blanks_and_backslashes_do_not_hide_a_part),
 		cmocka_unit_test(test_a_definition_that_is_none_or_cut_off_keeps_no_promise),
 		cmocka_unit_test(test_only_the_counter_may_differ_between_shards),
 	};

@@ -154,6 +154,18 @@ static void test_every_column_lands_in_its_member(void **state)
 	assert_int_equal(row->tablet.uid, 101);
 }
 
+/* As a server answers: in the order in which they were asked for. */
+static void test_columns_in_the_order_of_the_select_are_the_same(void **state)
+{
+	for (size_t i = 0; i < COLUMNS; i++) {
+		const size_t from = COLUMNS - 1 - i;
+
+		names[i] = good[from][0];
+		cells[i] = (struct query_cell){ good[from][1], strlen(good[from][1]) };
+	}
+	test_every_column_lands_in_its_member(state);
+}
+
 static void test_each_flag_comes_from_its_own_column(void **state)
 {
 	static const char *const flags[] = { "postpone_completion", "postpone_launch", "ready_to_complete",
@@ -284,6 +296,9 @@ static void test_an_integer_has_no_fraction_and_progress_is_finite(void **state)
 	reset(NULL);
 	put(0, "progress", "1e999");
 	assert_refused("progress");
+	reset(NULL);
+	put(0, "liveness_timestamp", "1764435000e3");
+	assert_refused("liveness_timestamp");
 }
 
 static void test_a_small_progress_may_have_an_exponent(void **state)
@@ -292,6 +307,10 @@ static void test_a_small_progress_may_have_an_exponent(void **state)
 	put(0, "progress", "5e-1");
 	assert_int_equal(read_rows(), 0);
 	assert_true(rows->progress > 0.4 && rows->progress < 0.6);
+	reset(NULL);
+	put(0, "progress", "2E+1");
+	assert_int_equal(read_rows(), 0);
+	assert_true(rows->progress > 19.9 && rows->progress < 20.1);
 }
 
 static void test_a_number_that_is_too_large_becomes_the_largest(void **state)
@@ -335,11 +354,19 @@ static void test_what_is_no_alias_is_no_owner(void **state)
 	static const char *const bad[] = { "",	      "zone1",	  "-101",
 					   "zone1-",  "zone1-1x", "zone1-4294967296",
 					   "zone1-+1" };
+	char cell_name[CELL_MAX + 8];
 
 	(void)state;
-	for (size_t i = 0; i < LENGTH(bad); i++) {
+	memset(cell_name, 'z', sizeof(cell_name));
+	memcpy(cell_name + CELL_MAX, "-101", 5);
+	put(0, "tablet", cell_name);
+	assert_int_equal(read_rows(), 0);
+	assert_int_equal(strlen(rows->tablet.cell), CELL_MAX);
+	assert_int_equal(rows->tablet.uid, 101);
+	for (size_t i = 0; i <= LENGTH(bad); i++) {
 		reset(NULL);
-		put(0, "tablet", bad[i]);
+		memcpy(cell_name + CELL_MAX, "z-101", 6);
+		put(0, "tablet", i < LENGTH(bad) ? bad[i] : cell_name);
 		assert_int_equal(read_rows(), 0);
 		assert_string_equal(rows->tablet.cell, "");
 		assert_int_equal(rows->tablet.uid, 0);
@@ -456,6 +483,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_every_column_lands_in_its_member),
+		TEST(test_columns_in_the_order_of_the_select_are_the_same),
 		TEST(test_each_flag_comes_from_its_own_column),
 		TEST(test_a_null_is_absent),
 		TEST(test_a_row_without_a_shard_is_dropped),

@@ -8,68 +8,7 @@
 
 #include <cmocka.h>
 
-#include "vtddl/observation.h"
-
-#define UUID "01234567_89ab_8cde_8f01_23456789abcd"
-#define CONTEXT "ddl-commerce-0123456789abcdef-g1"
-
-struct scene {
-	struct change change;
-	struct change_shard shards[2];
-	struct shard_look looks[2];
-	struct topo_shard topo[3], confirm[3];
-	struct topo_tablet tablets[2];
-	struct observation seen;
-	struct shard_watch memory[2];
-	struct watch watch;
-};
-
-static struct migration held(const char *shard)
-{
-	return (struct migration){
-		.uuid = UUID, .keyspace = "commerce", .shard = shard, .table = "orders", .context = CONTEXT,
-		.statement = "alter table orders add column x int", .options = "", .ddl_action = "alter",
-		.message = "", .stage = "", .artifacts = "", .special_plan = "", .status = MIGRATION_RUNNING,
-		.postpone_completion = true, .ready_to_complete = true, .started_at_s = 1000, .liveness_s = 1010,
-		.eta_s = 0, .progress = 100,
-	};
-}
-
-static void set_up(struct scene *scene)
-{
-	memset(scene, 0, sizeof(*scene));
-	strcpy(scene->change.keyspace, "commerce");
-	strcpy(scene->change.table, "orders");
-	strcpy(scene->change.uuid, UUID);
-	strcpy(scene->change.context, CONTEXT);
-	scene->change.shards = scene->shards;
-	scene->change.shard_count = 2;
-	strcpy(scene->shards[0].name, "-80");
-	strcpy(scene->shards[1].name, "80-");
-	for (int i = 0; i < 2; i++) {
-		scene->topo[i].name = scene->shards[i].name;
-		scene->topo[i].has_primary = scene->topo[i].is_serving = true;
-		strcpy(scene->topo[i].primary.cell, "zone1");
-		scene->topo[i].primary.uid = 101 + i;
-		scene->topo[i].primary_term_start_s = 900;
-		scene->tablets[i].alias = scene->topo[i].primary;
-		scene->tablets[i].type = TABLET_PRIMARY;
-		scene->tablets[i].start_s = 800;
-		scene->looks[i].state = ROW_ONE;
-		scene->looks[i].row = held(scene->shards[i].name);
-		scene->looks[i].trouble = "";
-	}
-	memcpy(scene->confirm, scene->topo, sizeof(scene->topo));
-	watch_init(&scene->watch, scene->memory, 2);
-	scene->seen = (struct observation){ .topology_known = true, .topo = scene->topo, .topo_count = 2,
-					    .tablets = scene->tablets, .tablet_count = 2, .looks = scene->looks };
-}
-
-static uint32_t look_at(struct scene *scene, int64_t at_ms)
-{
-	scene->seen.at_ms = at_ms;
-	return observation_fold(&scene->change, &scene->seen, &scene->watch);
-}
+#include "observation_scene.h"
 
 static void test_ready_counts_only_in_two_looks_two_seconds_apart(void **state)
 {
@@ -161,6 +100,113 @@ static void test_readiness_from_before_a_restart_or_reparent_is_a_leftover(void 
 	assert_false(look_at(&scene, 70000) & FACT_ALL_READY);
 }
 
+static void test_an_immediate_operation_has_no_stream_that_could_be_stale(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	set_up(&scene);
+	for (int i = 0; i < 2; i++) {
+		scene.looks[i].row.status = MIGRATION_QUEUED;
+		scene.looks[i].row.is_immediate_operation = true;
+		scene.looks[i].row.reviewed_at_s = 1000;
+		scene.looks[i].row.liveness_s = 0;
+	}
+	look_at(&scene, 10000);
+	assert_true(look_at(&scene, 12000) & FACT_ALL_READY);
+}
+
+static void test_where_no_tablet_is_known_the_row_and_the_term_tell(void **state)
+{
+	struct migration row = held("-80");
+	struct scene scene;
+
+	(void)state;
+	set_up(&scene);
+	scene.seen.tablets = NULL; /* not read */
+	scene.seen.tablet_count = 0;
+	look_at(&scene, 10000);
+	assert_true(look_at(&scene, 12000) & FACT_ALL_READY);
+	set_up(&scene);
+	scene.tablets[1].alias.uid = 999; /* read, but that of the primary is not among them */
+	scene.tablets[1].start_s = 5000;
+	look_at(&scene, 10000);
+	assert_true(look_at(&scene, 12000) & FACT_ALL_READY);
+	scene.topo[1].primary_term_start_s = 1011;
+	assert_false(look_at(&scene, 14000) & FACT_ALL_READY);
+	assert_true(migration_is_fresh(&row, NULL, NULL));
+	row.liveness_s = row.started_at_s - 1;
+	assert_false(migration_is_fresh(&row, NULL, NULL));
+}
+
+/* Clocks of whole seconds: what happened in the same second is not before it. */
+static void test_what_is_as_old_as_its_start_is_fresh(void **state)
+{
+	struct scene scene;
+	struct migration row = held("-80");
+
+	(void)state;
+	set_up(&scene);
+	row.liveness_s = row.started_at_s;
+	assert_true(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
+	scene.topo[0].primary_term_start_s = row.liveness_s;
+	assert_true(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
+	scene.tablets[0].start_s = row.liveness_s;
+	assert_true(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
+	scene.tablets[0].start_s++;
+	assert_false(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
+}
+
+static void test_failed_and_cancelled_rows_are_gone(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	set_up(&scene);
+	scene.looks[0].row.status = MIGRATION_FAILED;
+	assert_false(look_at(&scene, 10000) & FACT_ALL_GONE);
+	scene.looks[1].row.status = MIGRATION_CANCELLED;
+	assert_true(look_at(&scene, 12000) & FACT_ALL_GONE);
+	scene.looks[0].state = ROW_ABSENT;
+	assert_true(look_at(&scene, 14000) & FACT_ALL_GONE);
+}
+
+static void test_a_shard_without_a_primary_may_be_ready_and_is_never_confirmed(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	for (int which = 0; which < 2; which++) {
+		set_up(&scene);
+		scene.seen.confirmed_known = true;
+		scene.seen.confirm = scene.confirm;
+		scene.seen.confirm_count = 2;
+		assert_true(look_at(&scene, 10000) & FACT_CONFIRMED);
+		(which ? scene.confirm : scene.topo)[1].has_primary = false;
+		scene.tablets[1].start_s = 5000; /* of whom is unknown */
+		assert_false(look_at(&scene, 12000) & FACT_CONFIRMED);
+	}
+}
+
+static void test_a_topology_that_was_not_read_proves_nothing(void **state)
+{
+	struct scene scene;
+	uint32_t facts;
+
+	(void)state;
+	set_up(&scene);
+	scene.seen.topology_known = false;
+	scene.seen.topo = NULL;
+	scene.seen.topo_count = 0;
+	scene.seen.confirmed_known = true;
+	scene.seen.confirm = scene.confirm;
+	scene.seen.confirm_count = 2;
+	look_at(&scene, 10000);
+	facts = look_at(&scene, 20000);
+	assert_true(facts & FACT_ALL_ROWS);
+	assert_false(facts & (FACT_SHARDS_KNOWN | FACT_SHARDS_CHANGED | FACT_CONFIRMED | FACT_ALL_READY | FACT_SETTLING));
+}
+
 static void test_what_is_not_seen_is_neither_ready_nor_absent_nor_gone(void **state)
 {
 	static const enum row_state unseen[] = { ROW_UNKNOWN, ROW_DOUBLE };
@@ -212,6 +258,33 @@ static void test_a_row_of_another_context_table_or_statement_is_a_mismatch(void 
 	set_up(&scene);
 	scene.looks[1].row.uuid = "ffffffff_89ab_8cde_8f01_23456789abcd";
 	assert_true(look_at(&scene, 10000) & FACT_MISMATCH);
+	set_up(&scene);
+	scene.looks[1].row.keyspace = "customer";
+	assert_true(look_at(&scene, 10000) & FACT_MISMATCH);
+}
+
+static void test_a_row_is_ours_only_with_context_table_and_keyspace(void **state)
+{
+	struct scene scene;
+	struct migration row;
+
+	(void)state;
+	set_up(&scene);
+	row = held("-80");
+	assert_true(migration_is_ours(&row, &scene.change));
+	row.context = NULL;
+	assert_false(migration_is_ours(&row, &scene.change));
+	row = held("-80");
+	row.table = NULL;
+	assert_false(migration_is_ours(&row, &scene.change));
+	row = held("-80");
+	row.keyspace = NULL;
+	assert_false(migration_is_ours(&row, &scene.change));
+	row = held("-80");
+	row.message = NULL;
+	assert_false(migration_says_duplicate(&row));
+	row.message = "a duplicate DDL as such"; /* only at its beginning */
+	assert_false(migration_says_duplicate(&row));
 }
 
 static void test_failed_is_believed_at_the_second_look_and_later_if_vitess_may_retry(void **state)
@@ -235,6 +308,12 @@ static void test_failed_is_believed_at_the_second_look_and_later_if_vitess_may_r
 	scene.looks[1].row.status = MIGRATION_CANCELLED; /* another end: counted anew */
 	facts = look_at(&scene, 86000);
 	assert_false(facts & (FACT_FAILED | FACT_CANCELLED));
+	set_up(&scene);
+	scene.looks[1].row.status = MIGRATION_FAILED;
+	scene.looks[1].row.tablet_failure = true;
+	scene.looks[1].row.retries = 1; /* Vitess retries once: that is over */
+	look_at(&scene, 10000);
+	assert_true(look_at(&scene, 12000) & FACT_FAILED);
 }
 
 static void test_complete_and_unheld_rows_are_released(void **state)
@@ -301,6 +380,33 @@ static void test_confirmed_needs_the_same_shards_and_primaries_twice(void **stat
 	scene.confirm[1].primary_term_start_s = 900;
 	scene.seen.confirm_count = 1;
 	assert_false(look_at(&scene, 10000) & FACT_CONFIRMED);
+	scene.seen.confirm_count = 2;
+	assert_true(look_at(&scene, 10000) & FACT_CONFIRMED);
+	scene.seen.topo_count = 1;
+	assert_false(look_at(&scene, 10000) & FACT_CONFIRMED);
+}
+
+static void test_behind_completion_the_recorded_shards_alone_are_confirmed(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	set_up(&scene);
+	scene.topo[2] = scene.topo[1];
+	scene.topo[2].name = "c0-"; /* a reshard began */
+	scene.confirm[2] = scene.topo[2];
+	scene.seen.confirmed_known = true;
+	scene.seen.confirm = scene.confirm;
+	scene.seen.topo_count = scene.seen.confirm_count = 3;
+	scene.change.phase = PHASE_SUBMITTED;
+	assert_false(look_at(&scene, 10000) & FACT_CONFIRMED);
+	scene.change.phase = PHASE_COMPLETED;
+	assert_true(look_at(&scene, 12000) & FACT_CONFIRMED);
+	scene.seen.topo_count = 1; /* a recorded one was not there ... */
+	assert_false(look_at(&scene, 14000) & FACT_CONFIRMED);
+	scene.seen.topo_count = 3;
+	scene.seen.confirm_count = 1; /* ... or is not any more */
+	assert_false(look_at(&scene, 16000) & FACT_CONFIRMED);
 }
 
 static void test_another_shard_set_is_believed_at_the_second_look(void **state)
@@ -311,6 +417,7 @@ static void test_another_shard_set_is_believed_at_the_second_look(void **state)
 	set_up(&scene);
 	scene.seen.topo_count = 1;
 	assert_true(look_at(&scene, 10000) & FACT_SETTLING);
+	assert_int_equal(look_at(&scene, 11999) & (FACT_SETTLING | FACT_SHARDS_CHANGED), FACT_SETTLING);
 	assert_true(look_at(&scene, 12000) & FACT_SHARDS_CHANGED);
 	scene.seen.topo_count = 2;
 	assert_false(look_at(&scene, 14000) & FACT_SHARDS_CHANGED);
@@ -319,6 +426,32 @@ static void test_another_shard_set_is_believed_at_the_second_look(void **state)
 	scene.seen.topo_count = 3;
 	look_at(&scene, 16000);
 	assert_true(look_at(&scene, 18000) & FACT_SHARDS_CHANGED);
+	set_up(&scene);
+	scene.topo[1].name = "c0-"; /* as many, but others */
+	look_at(&scene, 20000);
+	assert_true(look_at(&scene, 22000) & FACT_SHARDS_CHANGED);
+}
+
+static void test_a_change_without_shards_has_no_fact_of_any_or_all(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	set_up(&scene);
+	scene.change.shard_count = 0;
+	scene.seen.topo_count = 0;
+	look_at(&scene, 10000);
+	assert_int_equal(look_at(&scene, 20000), FACT_SHARDS_KNOWN);
+}
+
+static void test_facts_have_names(void **state)
+{
+	(void)state;
+	assert_string_equal(fact_name(FACT_LEADER), "leader");
+	assert_string_equal(fact_name(FACT_ALL_READY), "all_ready");
+	assert_string_equal(fact_name(FACT_DISPROVEN), "disproven");
+	assert_string_equal(fact_name(_FACT_MAX), "unknown");
+	assert_string_equal(fact_name((enum fact)(FACT_LEADER | FACT_BUSY)), "unknown");
 }
 
 static void test_a_doubled_shard_stops_after_a_minute_and_is_never_ready(void **state)
@@ -331,27 +464,13 @@ static void test_a_doubled_shard_stops_after_a_minute_and_is_never_ready(void **
 	for (int64_t at_ms = 10000; at_ms < 70000; at_ms += 5000)
 		assert_false(look_at(&scene, at_ms) & (FACT_DOUBLED | FACT_ALL_READY | FACT_ALL_SEEN));
 	assert_true(look_at(&scene, 70000) & FACT_DOUBLED);
-}
-
-static void test_progress_shows_the_slowest_and_survives_nonsense(void **state)
-{
-	struct scene scene;
-	struct progress progress;
-
-	(void)state;
-	set_up(&scene);
-	scene.looks[0].row.ready_to_complete = scene.looks[1].row.ready_to_complete = false;
-	scene.looks[0].row.progress = 0.0 / 0.0;
-	scene.looks[0].row.eta_s = 90;
-	scene.looks[1].row.progress = 260.0;
-	scene.looks[1].row.eta_s = 5;
-	look_at(&scene, 10000);
-	progress_fold(&scene.change, &scene.seen, &scene.watch, &progress);
-	assert_int_equal(progress.slowest_shard, 0);
-	assert_int_equal((int)progress.slowest, 0);
-	assert_int_equal((int)progress.fastest, 100);
-	assert_int_equal(progress.worst_eta_s, 90);
-	assert_int_equal(progress.shards_seen, 2);
+	scene.looks[0].state = ROW_ONE;
+	for (int64_t at_ms = 80000; at_ms < 300000; at_ms += 5000)
+		assert_false(look_at(&scene, at_ms) & FACT_DOUBLED);
+	scene.looks[0].state = ROW_DOUBLE; /* again: counted anew */
+	assert_false(look_at(&scene, 300000) & FACT_DOUBLED);
+	assert_false(look_at(&scene, 359999) & FACT_DOUBLED);
+	assert_true(look_at(&scene, 360000) & FACT_DOUBLED);
 }
 
 int main(void)
@@ -362,16 +481,25 @@ int main(void)
 		cmocka_unit_test(test_alternating_readiness_never_is_all_ready),
 		cmocka_unit_test(test_each_condition_of_held_and_ready_is_needed),
 		cmocka_unit_test(test_readiness_from_before_a_restart_or_reparent_is_a_leftover),
+		cmocka_unit_test(test_an_immediate_operation_has_no_stream_that_could_be_stale),
+		cmocka_unit_test(test_where_no_tablet_is_known_the_row_and_the_term_tell),
+		cmocka_unit_test(test_what_is_as_old_as_its_start_is_fresh),
+		cmocka_unit_test(test_failed_and_cancelled_rows_are_gone),
+		cmocka_unit_test(test_a_shard_without_a_primary_may_be_ready_and_is_never_confirmed),
+		cmocka_unit_test(test_a_topology_that_was_not_read_proves_nothing),
 		cmocka_unit_test(test_what_is_not_seen_is_neither_ready_nor_absent_nor_gone),
 		cmocka_unit_test(test_absent_on_every_shard_is_seen_and_gone_but_no_row),
 		cmocka_unit_test(test_a_row_of_another_context_table_or_statement_is_a_mismatch),
+		cmocka_unit_test(test_a_row_is_ours_only_with_context_table_and_keyspace),
 		cmocka_unit_test(test_failed_is_believed_at_the_second_look_and_later_if_vitess_may_retry),
 		cmocka_unit_test(test_complete_and_unheld_rows_are_released),
 		cmocka_unit_test(test_a_status_nobody_knows_is_live_and_never_ready),
 		cmocka_unit_test(test_confirmed_needs_the_same_shards_and_primaries_twice),
+		cmocka_unit_test(test_behind_completion_the_recorded_shards_alone_are_confirmed),
 		cmocka_unit_test(test_another_shard_set_is_believed_at_the_second_look),
 		cmocka_unit_test(test_a_doubled_shard_stops_after_a_minute_and_is_never_ready),
-		cmocka_unit_test(test_progress_shows_the_slowest_and_survives_nonsense),
+		cmocka_unit_test(test_a_change_without_shards_has_no_fact_of_any_or_all),
+		cmocka_unit_test(test_facts_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,6 +106,7 @@ static void check_barrier(enum phase phase, uint32_t facts, const struct rule *r
 	assert_false(facts & FACT_SENT);
 	assert_true(facts & (FACT_ANY_RELEASED | FACT_ALL_COMPLETE));
 	assert_true(facts & FACT_ALL_ROWS);
+	assert_true(facts & FACT_CONFIRMED); /* by the same barrier */
 }
 
 static void test_the_barrier_opens_only_with_every_condition_seen(void **state)
@@ -175,6 +176,7 @@ static void check_verified(enum phase phase, uint32_t facts, const struct rule *
 	assert_int_equal(phase, PHASE_COMPLETED);
 	assert_true(facts & FACT_PROVEN);
 	assert_true(facts & FACT_ALL_COMPLETE);
+	assert_true(facts & FACT_CONFIRMED);
 	assert_false(facts & (FACT_DISPROVEN | FACT_DUPLICATE | FACT_MISMATCH));
 }
 
@@ -231,6 +233,39 @@ static void test_the_last_row_of_every_phase_takes_everything_and_does_nothing(v
 	}
 }
 
+static void test_a_rule_is_found_by_its_number(void **state)
+{
+	size_t count;
+	const struct rule *rules = rules_table(&count);
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		assert_ptr_equal(rules_find(rules[i].number), &rules[i]);
+	assert_null(rules_find(0));
+	assert_null(rules_find(rules[count - 1].number + 1));
+}
+
+static void test_a_phase_that_is_none_waits_for_a_person(void **state)
+{
+	(void)state;
+	for (int phase = -1; phase <= _PHASE_MAX; phase += _PHASE_MAX + 1) {
+		const struct rule *rule = rules_next((enum phase)phase, UINT32_MAX);
+
+		assert_non_null(rule);
+		assert_int_equal(rule->action, ACTION_REST);
+		assert_int_equal(rule->verdict, VERDICT_UNSEEN);
+	}
+}
+
+static void test_actions_have_names(void **state)
+{
+	(void)state;
+	assert_string_equal(action_name(ACTION_WAIT), "wait");
+	assert_string_equal(action_name(ACTION_REST), "rest");
+	assert_string_equal(action_name(_ACTION_MAX), "unknown");
+	assert_string_equal(action_name((enum action)-1), "unknown");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -242,6 +277,9 @@ int main(void)
 		cmocka_unit_test(test_verified_needs_the_proof_and_completion_of_every_shard),
 		cmocka_unit_test(test_every_row_can_be_reached_and_rows_are_in_order),
 		cmocka_unit_test(test_the_last_row_of_every_phase_takes_everything_and_does_nothing),
+		cmocka_unit_test(test_a_rule_is_found_by_its_number),
+		cmocka_unit_test(test_a_phase_that_is_none_waits_for_a_person),
+		cmocka_unit_test(test_actions_have_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

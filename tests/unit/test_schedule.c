@@ -102,6 +102,13 @@ static void test_cutting_over_and_cancelling_are_watched_closely_while_rows_live
 	assert_polls(BASE, PHASE_CANCELLING, 0, copying, 0);
 }
 
+static void test_the_proof_behind_completion_follows_at_once(void **state)
+{
+	(void)state;
+	assert_polls(2000, PHASE_COMPLETED, 0, copying, 0);
+	assert_polls(4000, PHASE_COMPLETED, 0, copying, QUIET);
+}
+
 static void test_when_nothing_moves_the_interval_doubles(void **state)
 {
 	(void)state;
@@ -189,6 +196,7 @@ int main(void)
 		cmocka_unit_test(test_all_ready_behind_a_closed_gate_is_no_hurry),
 		cmocka_unit_test(test_a_second_look_that_is_owed_comes_at_once_and_never_waits),
 		cmocka_unit_test(test_cutting_over_and_cancelling_are_watched_closely_while_rows_live),
+		cmocka_unit_test(test_the_proof_behind_completion_follows_at_once),
 		cmocka_unit_test(test_when_nothing_moves_the_interval_doubles),
 		cmocka_unit_test(
 			test_what_was_urgent_and_is_stuck_falls_back_to_the_configured_interval_only),

@@ -86,6 +86,21 @@ static void fake_write(struct store *store, struct store_write *writes, size_t c
 	pass_gate();
 }
 
+static struct change change_of(const char *table)
+{
+	struct change change = { .cluster = "c",
+				 .keyspace = "commerce",
+				 .uuid = "9748c3b7_7fdb_81eb_8c2c_f875a4d24e90",
+				 .context = "ddl-commerce-0123456789abcdef-g1",
+				 .ddl = "alter table t add column a int",
+				 .strategy = "vitess",
+				 .generation = 1 };
+
+	snprintf(change.table, sizeof(change.table), "%s", table);
+	memset(change.ddl_sha256, 'a', 64);
+	return change;
+}
+
 static int fake_list(struct store *store, const struct store_filter *filter, struct arena *arena,
 		     struct change **ret, size_t *ret_count, struct error *reterr)
 {
@@ -94,6 +109,7 @@ static int fake_list(struct store *store, const struct store_filter *filter, str
 	note("list %s;", filter->keyspace);
 	*ret = arena_array(arena, 2, sizeof(**ret)); /* while the test allocates too */
 	pass_gate();
+	(*ret)[0] = (*ret)[1] = change_of("t");
 	(*ret)[1].ddl = arena_strdup(arena, "alter table t");
 	*ret_count = 2;
 	return 0;
@@ -107,7 +123,8 @@ static int fake_live(struct store *store, const char *cluster, int64_t since_ms,
 	note("live %s %d;", cluster, (int)since_ms);
 	pass_gate();
 	ret->changes = arena_array(arena, 1, sizeof(*ret->changes));
-	ret->changes[0].keyspace = arena_strdup(arena, "commerce");
+	ret->changes[0] = (struct live_change){ .keyspace = arena_strdup(arena, "commerce"), .table = "t", .reason = "",
+						.uuid = "9748c3b7_7fdb_81eb_8c2c_f875a4d24e90" };
 	ret->change_count = 1;
 	return 0;
 }
@@ -186,18 +203,8 @@ static int clear(void **state)
 
 static struct change *new_change(const char *table)
 {
-	struct change *change = &changes[change_count++];
-
-	*change = (struct change){ .cluster = "c",
-				   .keyspace = "commerce",
-				   .uuid = "9748c3b7_7fdb_81eb_8c2c_f875a4d24e90",
-				   .context = "ddl-commerce-0123456789abcdef-g1",
-				   .ddl = "alter table t add column a int",
-				   .strategy = "vitess",
-				   .generation = 1 };
-	snprintf(change->table, sizeof(change->table), "%s", table);
-	memset(change->ddl_sha256, 'a', 64);
-	return change;
+	changes[change_count] = change_of(table);
+	return &changes[change_count++];
 }
 
 static struct request update(uint64_t tag, const char *table)

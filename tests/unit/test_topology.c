@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "vtddl/observation.h"
@@ -100,6 +101,37 @@ static void test_no_shard_at_all_is_a_problem(void **state)
 	assert_problem(0, WORDS("no shard", "GetKeyspaces"));
 }
 
+static void test_more_shards_than_can_be_driven_are_a_problem(void **state)
+{
+	static struct topo_shard many[SHARDS_MAX + 1];
+	static char names[SHARDS_MAX + 1][16];
+	static uint8_t bounds[SHARDS_MAX + 2][2];
+
+	(void)state;
+	for (size_t i = 0; i < SHARDS_MAX + 1; i++) {
+		bounds[i + 1][0] = (uint8_t)((i + 1) >> 8);
+		bounds[i + 1][1] = (uint8_t)(i + 1);
+		snprintf(names[i], sizeof(names[i]), "%04zx-%04zx", i, i + 1);
+		many[i] = (struct topo_shard){ .name = names[i], .has_primary = true, .is_serving = true,
+					       .range_start = bounds[i], .range_start_length = 2,
+					       .range_end = bounds[i + 1], .range_end_length = 2 };
+	}
+	many[SHARDS_MAX - 1].range_end_length = 0; /* as many as can be: they cover everything */
+	assert_null(topology_problem(&arena, many, SHARDS_MAX));
+	assert_non_null(strstr(topology_problem(&arena, many, SHARDS_MAX + 1), "1025 shards, and vtddl drives at most 1024"));
+}
+
+static void test_what_is_no_name_of_a_shard_is_shown(void **state)
+{
+	size_t count = SHARDS("-80", "80-");
+
+	(void)state;
+	shards[1].name = "80-/..";
+	assert_problem(count, WORDS("the shard 80-/.., which is no name of a shard"));
+	shards[0].name = "";
+	assert_problem(count, WORDS("the shards ", "80-/.., which is no name of a shard"));
+}
+
 static void test_a_shard_without_a_primary_is_named(void **state)
 {
 	size_t count = SHARDS("-40", "40-80", "80-");
@@ -116,7 +148,9 @@ static void test_a_shard_that_does_not_serve_is_named(void **state)
 	size_t count = SHARDS("-40", "-80", "40-80", "80-");
 
 	(void)state;
-	shards[0].is_serving = shards[2].is_serving = false;
+	shards[2].is_serving = false;
+	assert_problem(count, WORDS("shard 40-80 is not serving", "reshard"));
+	shards[0].is_serving = false;
 	assert_problem(count, WORDS("shards -40, 40-80 are not serving", "reshard"));
 }
 
@@ -167,6 +201,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_shard_sets_that_cover_every_key_once_are_fine, reset),
 		cmocka_unit_test_setup(test_no_shard_at_all_is_a_problem, reset),
+		cmocka_unit_test_setup(test_more_shards_than_can_be_driven_are_a_problem, reset),
+		cmocka_unit_test_setup(test_what_is_no_name_of_a_shard_is_shown, reset),
 		cmocka_unit_test_setup(test_a_shard_without_a_primary_is_named, reset),
 		cmocka_unit_test_setup(test_a_shard_that_does_not_serve_is_named, reset),
 		cmocka_unit_test_setup(test_overlapping_ranges_are_named, reset),

@@ -32,6 +32,7 @@ static void forget(void *arena, void *memory)
 	(void)arena, (void)memory; /* the arena frees all of it */
 }
 
+/* An initializer cannot stand in brackets. NOLINTNEXTLINE(bugprone-macro-parentheses) */
 #define MESSAGE(arena, type, init) ((type *)arena_message(arena, &(type)init, sizeof(type)))
 
 static void *arena_message(struct arena *arena, const void *init, size_t size)

@@ -1,5 +1,6 @@
 #include "script.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -409,8 +410,11 @@ struct script *script_free(struct script *script)
 
 static void event_act(struct script_event *event, struct fleet *fleet, const char *newest_uuid)
 {
+	const struct verb *verb = verb_find(text_of(event->entry, "do"));
+
+	assert(verb != NULL); /* event_read() refused what is no verb */
 	event->is_over = true;
-	verb_find(text_of(event->entry, "do"))->act(fleet, event->entry, newest_uuid);
+	verb->act(fleet, event->entry, newest_uuid);
 }
 
 int64_t script_next_ms(const struct script *script)

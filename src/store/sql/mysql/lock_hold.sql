@@ -1,2 +1,2 @@
 -- For a write under the lease: nobody takes it before the write is committed.
-SELECT epoch FROM ddl_lock WHERE scope = :scope FOR UPDATE
+SELECT epoch, owner FROM ddl_lock WHERE scope = :scope FOR UPDATE
