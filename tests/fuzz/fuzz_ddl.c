@@ -1,31 +1,17 @@
 /*
  * Goal: no text crashes the guard, and the normal form is safe to make names from.
- * Method: libFuzzer where the compiler is clang; else, and in the test suite, a plain main()
- * that runs the files it is given. Properties of every text that is taken:
+ * Method: properties of every text that is taken:
  *
  *  - the normal form is not longer, and taken as well;
  *  - its normal form is itself;
  *  - it is taken apart into the same struct ddl;
+ *  - it is not too long, and names the table and what is promised;
  *  - a definition is equal to itself, and never keeps both a promise and its opposite.
  */
-#include <assert.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "vtddl/ddl.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
-/* Not assert(): a fuzz target must check in every build. */
-static void check(bool holds, const char *what)
-{
-	if (holds)
-		return;
-	fprintf(stderr, "broken: %s\n", what);
-	abort();
-}
+#define check(holds, what) fuzz_check(holds, "%s", what)
 
 static bool is_same(const struct ddl *a, const struct ddl *b)
 {
@@ -50,7 +36,11 @@ static void check_definition(const char *text, const struct ddl *ddl)
 		[DDL_INDEX_ABSENT] = DDL_INDEX_PRESENT,
 	};
 
+	const char *half = text + strlen(text) / 2;
+
 	check(ddl_definition_equal(text, text), "a definition is equal to itself");
+	check(ddl_definition_equal(text, half) == ddl_definition_equal(half, text),
+	      "two definitions are equal both ways");
 	for (size_t i = 0; i < ddl->promise_count; i++) {
 		struct ddl_promise other = ddl->promises[i];
 
@@ -58,6 +48,19 @@ static void check_definition(const char *text, const struct ddl *ddl)
 		check(!ddl_definition_keeps(text, &ddl->promises[i]) || !ddl_definition_keeps(text, &other),
 		      "a promise and its opposite are not both kept");
 	}
+}
+
+/* A name may be written `with a `` in it`, so it is its letters that are looked for, one behind the other. */
+static bool is_within(const char *name, const char *text, size_t length)
+{
+	const char *end = text + length;
+
+	for (; *name; name++, text++) {
+		text = memchr(text, *name, (size_t)(end - text));
+		if (!text)
+			return false;
+	}
+	return true;
 }
 
 static void check_text(const char *text, size_t length)
@@ -71,7 +74,13 @@ static void check_text(const char *text, size_t length)
 	if (ddl_parse(text, length, &first, once, &error) < 0) {
 		check(error.code == ERROR_INPUT && error.text[0], "a refusal has its reason");
 	} else {
+		check(length <= DDL_MAX, "a statement that is too long is refused");
 		check(strlen(once) <= length, "the normal form is not longer");
+		check(first.table[0] && is_within(first.table, text, length),
+		      "the table is named in the statement");
+		for (size_t i = 0; i < first.promise_count; i++)
+			check(is_within(first.promises[i].name, text, length),
+			      "what is promised is named in the statement");
 		check(ddl_parse(once, strlen(once), &second, twice, &error) == 0, "the normal form is taken");
 		check(strcmp(once, twice) == 0, "the normal form of a normal form is itself");
 		check(is_same(&first, &second), "the normal form means the same");
@@ -99,27 +108,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 	free(text);
 	return 0;
 }
-
-#ifndef FUZZ_WITH_LIBFUZZER
-int main(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		static uint8_t bytes[1 << 20];
-		FILE *file = fopen(argv[i], "rb");
-		size_t length;
-
-		if (!file) {
-			perror(argv[i]);
-			return 1;
-		}
-		length = fread(bytes, 1, sizeof(bytes), file);
-		fclose(file);
-		LLVMFuzzerTestOneInput(bytes, length);
-	}
-	if (argc == 1) {
-		fprintf(stderr, "usage: %s FILE...\n", argv[0]);
-		return 1;
-	}
-	return 0;
-}
-#endif
