@@ -1,6 +1,7 @@
 """Fixtures: `sim` starts simulated vtctlds and ends them, `vtddl` is the program in a home of its own."""
 
 import pathlib
+import random
 import sys
 
 import pytest
@@ -39,3 +40,28 @@ def crash_program():
     if not program.exists():
         pytest.skip(f"{CRASH_BUILD} has no vtddl; build with -Dcrash_points=true and set CRASH_BUILD_DIR")
     return program
+
+
+def pytest_addoption(parser):
+    parser.addoption("--every", action="store_true", help="every place of a run, and no sample of them")
+    parser.addoption("--step", type=int, default=1, help="with --every: each so many-th place only")
+    parser.addoption("--seed", type=int, default=None, help="of the samples; printed by each run")
+
+
+@pytest.fixture
+def every(request):
+    return request.config.getoption("--every", False)
+
+
+@pytest.fixture
+def step(request):
+    return request.config.getoption("--step", 1)
+
+
+@pytest.fixture
+def seed(request):
+    """Of what is drawn by chance, another each time; in the report of a test that fails."""
+    given = request.config.getoption("--seed", None)
+    number = random.randrange(10**6) if given is None else given
+    print(f"seed {number}")
+    return number

@@ -15,6 +15,7 @@ import subprocess
 import threading
 import time
 
+import sanitizers  # noqa: F401, its import is what it does
 from waiting import wait_until  # noqa: F401, for the tests too
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

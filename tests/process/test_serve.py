@@ -76,7 +76,7 @@ class Daemon:
 
 @pytest.fixture
 def daemon():
-    """Starts daemons, and ends those that are left."""
+    """Starts daemons, and ends those that are left: politely at first, for what a sanitizer finds is told at the end."""
     started = []
 
     def start(*words, ready=True, **more):
@@ -86,8 +86,13 @@ def daemon():
     yield start
     for one in started:
         if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait(20)
+            one.process.terminate()
+            try:
+                one.process.wait(3)
+            except subprocess.TimeoutExpired:
+                one.process.kill()
+                one.process.wait(20)
+        assert b"Sanitizer" not in one.log_file.read_bytes()
 
 
 @pytest.fixture
