@@ -12,7 +12,6 @@ import re
 import shlex
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -24,9 +23,9 @@ KEYSPACE = "commerce"
 
 
 class Tablet:
-    def __init__(self, text):
+    def __init__(self, text, keyspace):
         uid, self.shard, self.socket = text.split(":", 2)
-        self.uid = int(uid)
+        self.uid, self.keyspace = int(uid), keyspace
         self.alias = f"zone1-{self.uid:010d}"
 
 
@@ -35,6 +34,7 @@ class Cluster:
 
     def __init__(self, *options):
         self.options, self.env, self.tablets = options, {}, []
+        self.also = []  # the tablets of a second keyspace
 
     def up(self):
         got = self.tool("up", *self.options, check=False, timeout=1800)
@@ -47,7 +47,9 @@ class Cluster:
         for line in self.tool("env").stdout.splitlines():
             name, _, value = shlex.split(line)[1].partition("=")
             self.env[name] = value
-        self.tablets = [Tablet(text) for text in self.env["LOCAL_VITESS_TABLETS"].split()]
+        self.tablets = [Tablet(text, KEYSPACE) for text in self.env["LOCAL_VITESS_TABLETS"].split()]
+        self.also = [Tablet(text, self.env["LOCAL_VITESS_ALSO"].split(":")[0])
+                     for text in self.env["LOCAL_VITESS_ALSO_TABLETS"].split()]
         return self
 
     def down(self):
@@ -91,7 +93,7 @@ class Cluster:
     @staticmethod
     def client(tablet):
         return ["mariadb", "--no-defaults", "--skip-ssl", "-u", "vt_dba", "-S", tablet.socket, "-D",
-                f"vt_{KEYSPACE}", "--batch", "--skip-column-names", "--unbuffered"]
+                f"vt_{tablet.keyspace}", "--batch", "--skip-column-names", "--unbuffered"]
 
     def ask(self, tablet, sql, check=True):
         """The rows of a statement, as lists of texts."""
@@ -147,7 +149,7 @@ class Cluster:
                                                       f"and mysql_table='{table}' order by id")]
 
     def pending(self):
-        return [row for tablet in self.primaries()
+        return [[*row, tablet.keyspace] for tablet in [*self.primaries(), *self.also]
                 for row in self.ask(tablet, "select migration_uuid, migration_status from _vt.schema_migrations where "
                                     "migration_status in ('requested', 'queued', 'ready', 'running')")]
 
@@ -172,10 +174,12 @@ class Cluster:
     def tablet(self, tablet, action):
         self.tool("tablet", tablet.uid, action)
 
-    def signal_vttablet(self, tablet, number):
+    def signal(self, name, number):
         """At once: tools/local-vitess takes its time, a race does not wait."""
-        pid = pathlib.Path(self.env["LOCAL_VITESS_DATA"], "run", f"vttablet-{tablet.uid}.pid").read_text("ascii")
-        os.kill(int(pid), number)
+        os.kill(int(pathlib.Path(self.env["LOCAL_VITESS_DATA"], "run", f"{name}.pid").read_text("ascii")), number)
+
+    def signal_vttablet(self, tablet, number):
+        self.signal(f"vttablet-{tablet.uid}", number)
 
     def vtctldclient(self, *words, check=True):
         return self.tool("client", "--action-timeout", "30s", *words, check=check)
@@ -189,8 +193,8 @@ class Cluster:
                 self.tool(*words, "resume")
             elif state == "stopped":
                 self.tool(*words, "start")
-        for uuid in {uuid for uuid, _ in self.pending()}:
-            self.vtctldclient("OnlineDDL", "cancel", KEYSPACE, uuid, check=False)
+        for keyspace, uuid in {(keyspace, uuid) for uuid, _, keyspace in self.pending()}:
+            self.vtctldclient("OnlineDDL", "cancel", keyspace, uuid, check=False)
 
 
 PAUSE, RESUME, KILL = signal.SIGSTOP, signal.SIGCONT, signal.SIGKILL

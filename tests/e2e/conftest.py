@@ -1,4 +1,7 @@
-"""One cluster at a time: modules that need another one come last, and bring it up themselves.
+"""One cluster at a time: modules that need another one come last.
+
+Vitess looks after its migrations every 2 s here instead of once a minute: what is waited for is the same, but less
+long. The last module's cluster has Vitess's own flags.
 
 E2E_KEEP=1 leaves the cluster up; E2E_QUICK=1 runs the core only (marked `core`).
 """
@@ -27,12 +30,17 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    others = ("test_with_replicas.py", "test_with_one_shard.py")  # one change of cluster for each, not more
+    # One change of cluster for the first two, one for the last, not more.
+    others = ("test_with_replicas.py", "test_kills.py", "test_with_one_shard.py")
     items.sort(key=lambda item: others.index(item.path.name) if item.path.name in others else -1)
     if os.environ.get("E2E_QUICK") != "1":
         return
     config.hook.pytest_deselected(items=[item for item in items if not item.get_closest_marker("core")])
     items[:] = [item for item in items if item.get_closest_marker("core")]
+
+
+TICKS = ("--", "--migration-check-interval", "2s")
+ALSO = "customer"
 
 
 def bring_up(*options):
@@ -46,7 +54,13 @@ def bring_up(*options):
 
 @pytest.fixture(scope="session")
 def two_shards():
-    yield from bring_up("--replicas", "0")
+    yield from bring_up("--replicas", "0", *TICKS)
+
+
+@pytest.fixture(scope="session")
+def replicated():
+    """Four shards with a replica each, and a second keyspace of two without."""
+    yield from bring_up("--shards", "-40,40-80,80-c0,c0-", "--replicas", "1", "--also", f"{ALSO}:-80,80-", *TICKS)
 
 
 @pytest.fixture

@@ -1,24 +1,19 @@
-"""Reparents, planned and in an emergency, on a second cluster: two shards with a replica each."""
+"""Reparents, planned and in an emergency, on a second cluster: four shards with a replica each."""
 
 import re
 
 import pytest
 
 from cluster import KEYSPACE
-from conftest import bring_up, new_table
+from conftest import new_table
 from program import Vtddl
 
 FLAGS = ["--read-timeout", "2s", "--effect-timeout", "10s"]
-SHARD = "80-"
-
-
-@pytest.fixture(scope="module")
-def replicated():
-    yield from bring_up("--replicas", "1")
+SHARD = "c0-"
 
 
 @pytest.fixture
-def fleet(replicated):  # pylint: disable=redefined-outer-name
+def fleet(replicated):
     yield replicated
     replicated.heal()
 

@@ -234,8 +234,9 @@ link_tree() { # FROM TO: hard links, or a copy where the two are on different fi
 
 load_cluster() {
   [ -f "$DATA/cluster" ] || die "no local Vitess here; start one with: tools/local-vitess up"
+  ALSO='' FLAGS='' # not in the file of an older one
   # shellcheck disable=SC1091
-  . "$DATA/cluster" # KEYSPACE SHARDS REPLICAS READY
+  . "$DATA/cluster" # KEYSPACE SHARDS REPLICAS ALSO FLAGS READY
 }
 
 tablets() { # UID:SHARD:SOCKET a line; 101, 102… are the first primaries, 201, 202… their replicas
@@ -245,6 +246,19 @@ tablets() { # UID:SHARD:SOCKET a line; 101, 102… are the first primaries, 201,
     echo "$((100 + i)):$shard:$(socket_of $((100 + i)))"
     [ "$REPLICAS" = 0 ] || echo "$((200 + i)):$shard:$(socket_of $((200 + i)))"
   done
+}
+
+also_tablets() { # those of the second keyspace: 301, 302…
+  local shard i=300 ranges=${ALSO#*:}
+  for shard in ${ranges//,/ }; do
+    i=$((i + 1))
+    echo "$i:$shard:$(socket_of $i)"
+  done
+}
+
+all_tablets() { tablets && also_tablets; }
+keyspace_of() { # UID
+  if [ "${1:0:1}" = 3 ]; then echo "${ALSO%%:*}"; else echo "$KEYSPACE"; fi
 }
 
 tablet_dir() { printf '%s/vt/vt_%010d' "$DATA" "$1"; }
