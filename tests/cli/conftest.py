@@ -3,8 +3,12 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import sanitizers  # pylint: disable=wrong-import-position
 
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR", "build"))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -15,7 +19,8 @@ class Runner:
 
     def __init__(self, home):
         self.home = home
-        self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+        self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "TERM": "dumb", "LC_ALL": "C.UTF-8",
+                    **sanitizers.ENVIRONMENT}
 
     def run(self, *words, env=None, stdin=subprocess.DEVNULL, text=None, timeout=60):
         return subprocess.run(

@@ -3,7 +3,8 @@
     with FakeVtgate({"select 1": (["1"], [["1"]])}) as vtgate:
         ... --vtgate vtgate.address
 
-An answer is (column names, rows), an (errno, text) pair, or a function of the query that gives one of them.
+An answer is (column names, rows), an (errno, text) pair, None (done, and no rows), bytes that are sent as they are, or a
+function of the query that gives one of them. What the client says to such bytes is in `vtgate.replies`.
 """
 
 import socket
@@ -89,7 +90,13 @@ class _Handler(socketserver.BaseRequestHandler):
         answer = self.server.answers.get(query, (1146, f"table in {query!r} not found"))
         if callable(answer):
             answer = answer(query)
-        if isinstance(answer[0], int):
+        if answer is None:
+            self.ok()
+        elif isinstance(answer, bytes):
+            self.send(answer)
+            self.server.replies.append(self.receive())
+            self.ok()
+        elif isinstance(answer[0], int):
             self.error(*answer)
         else:
             self.result(*answer)
@@ -102,7 +109,7 @@ class FakeVtgate(socketserver.ThreadingTCPServer):
     def __init__(self, answers, refuse_login=False):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers, self.refuse_login = answers, refuse_login
-        self.queries, self.logins = [], []
+        self.queries, self.logins, self.replies = [], [], []
         self.address = f"127.0.0.1:{self.server_address[1]}"
 
     def __enter__(self):

@@ -42,6 +42,13 @@ def refused(got, code, says=""):
     (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", "select 1; select 2"], 65, "one statement"),
     (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", "select 1 into outfile '/x'"], 65, "into"),
     (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", "select /*! 1 */ 2"], 65, "comments"),
+    (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", " \t"], 65, "a probe is empty"),
+    (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", "(select 1)"], 65, "must begin with SELECT"),
+    (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", "select 'it\\'"], 65, "quote that is not closed"),
+    (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", "select `a``"], 65, "quote that is not closed"),
+    (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", "select 1 -- x"], 65, "comments"),
+    (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", "select Sleep(9)"], 65, "sleep"),
+    (["run", "ks", "--sql", GOOD, "--vtgate", "h:1", "--probe", "select '" + "x" * 16384 + "'"], 65, "16384"),
     (["complete", "ks"], 64, "needs a uuid"),
     (["cancel", "ks"], 64, "needs a uuid"),
     (["cancel", "ks", "all"], 64, 'refuses "all"'),
@@ -58,6 +65,15 @@ def refused(got, code, says=""):
 ])
 def test_it_is_refused(vtddl, words, code, says):
     refused(vtddl.run(*words, *NOWHERE), code, says)
+
+
+@pytest.mark.parametrize("probe", [
+    "select ';', '-- no comment', \"it''s /* none */\", `into` from t;", "SELECT 'it\\'s', 'a''b', `a``b`", "\n select 1 ; \n",
+    "select updated_at, into_x from t"])
+def test_what_is_quoted_in_a_probe_is_no_word_of_it(vtddl, probe):
+    """It is taken, so what fails is the next step: nobody listens."""
+    got = vtddl.run("run", "ks", "--sql", GOOD, "--vtgate", "127.0.0.1:1", "--probe", probe, *NOWHERE)
+    assert got.returncode == 69, got.stderr
 
 
 def test_a_file_with_a_nul_byte_is_refused(vtddl, tmp_path):

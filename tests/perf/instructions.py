@@ -44,7 +44,8 @@ def output_of(*words):
 def made_with(build):
     """All that may change a count without a change of ours."""
     commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
-    compiler = next(shlex.split(command["command"])[0] for command in commands if command["file"].endswith("main.c"))
+    words = next(shlex.split(command["command"]) for command in commands if command["file"].endswith("main.c"))
+    compiler = words["ccache" in words[0]]
     options = {option["name"]: option["value"] for option
                in json.loads((build / "meson-info/intro-buildoptions.json").read_text(encoding="utf-8"))}
     flags = re.search(r"^flags\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.M)
