@@ -62,8 +62,16 @@ def metrics_page():
             "| metric | type | labels | meaning |\n|---|---|---|---|\n" + table + "\n")
 
 
-PAGES = {"docs/cli.md": cli_page, "docs/exit-codes.md": exit_codes_page, "docs/rules.md": rules_page,
-         "docs/metrics.md": metrics_page}
+def crash_safety_page():
+    """Written by hand but for the table between two marks, which the test of the same cells prints."""
+    table = subprocess.run([str(BUILD / "tests/crash/test_matrix"), "--markdown"], check=True, stdout=subprocess.PIPE,
+                           encoding="utf-8").stdout
+    before, mark, rest = (ROOT / "docs/crash-safety.md").read_text(encoding="utf-8").partition("generate_docs.py -->\n")
+    return before + mark + table + rest[rest.index("<!-- /matrix -->"):]
+
+
+PAGES = {"docs/crash-safety.md": crash_safety_page, "docs/cli.md": cli_page, "docs/exit-codes.md": exit_codes_page,
+         "docs/rules.md": rules_page, "docs/metrics.md": metrics_page}
 
 if __name__ == "__main__":
     for name, make in PAGES.items():

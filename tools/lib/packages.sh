@@ -5,7 +5,8 @@ BUILD_PACKAGES="build-essential bc meson ninja-build pkg-config libgrpc-dev libp
 	protobuf-compiler libsqlite3-dev default-libmysqlclient-dev libjansson-dev libinih-dev libssl-dev
 	libmicrohttpd-dev"
 TEST_PACKAGES="libcmocka-dev python3 python3-pytest python3-pytest-xdist python3-protobuf python3-selenium python3-prometheus-client
-	chromium chromium-driver mariadb-server-core mariadb-client-core clang shellcheck openssl strace valgrind git spin"
+	chromium chromium-driver mariadb-server-core mariadb-client-core clang clang-tidy cppcheck gcovr
+	libclang-rt-14-dev pyflakes3 shellcheck openssl strace valgrind git spin"
 
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo "$@"; fi
