@@ -315,6 +315,8 @@ static void check_barrier(struct sim *sim, struct sim_truth *truth, const struct
 	struct fleet *fleet = sim_fleet(sim, change->keyspace);
 	int64_t since_ms = sim->asked_ms - sim->config.ready_slack_ms;
 
+	if (!adopted && change->gate != GATE_AUTO)
+		fail_msg("I3: completing is written and nobody has opened the gate");
 	scan(sim, truth);
 	for (size_t i = 0; fleet && i < fleet_shard_count(fleet); i++) {
 		const struct migration *row = fleet_row(fleet, i, change->uuid);
