@@ -73,9 +73,9 @@ static inline bool crash_point_is_in(const char *const *names, size_t count, con
 	return false;
 }
 
-/* The counts, by name; @strikes of them must each have met every point of the simulator, but for those whose name begins
- * with @without: they are the other program's. */
-static inline void crash_counts_check(const struct crash_counts *counts, unsigned strikes, const char *without)
+/* The counts of @strikes, by name; the first @whole of them must each have met every point of the simulator (the others
+ * are samples), but for those whose name begins with @without: they are the other program's. */
+static inline void crash_counts_check(const struct crash_counts *counts, unsigned strikes, unsigned whole, const char *without)
 {
 	const size_t elsewhere = sizeof(elsewhere_points) / sizeof(elsewhere_points[0]);
 
@@ -92,7 +92,7 @@ static inline void crash_counts_check(const struct crash_counts *counts, unsigne
 		for (unsigned strike = 0; strike < strikes; strike++)
 			print_message(" %6u", counts->struck[strike][i]);
 		print_message("\n");
-		for (unsigned strike = 0; strike < strikes; strike++)
+		for (unsigned strike = 0; strike < whole; strike++)
 			if (!counts->struck[strike][i] && !is_without)
 				fail_msg("nothing was struck at %s", crash_points[i]);
 	}

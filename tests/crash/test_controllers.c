@@ -223,7 +223,7 @@ static void enumerate_all(enum blow blow)
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		enumerate(&settings[i], blow);
 	print_message("%u take-overs in time, %u of them with no effect in flight\n", taken_over, taken_over_idle);
-	crash_counts_check(counts, 1, "store-insert");
+	crash_counts_check(counts, 1, 1, "store-insert");
 	assert_true(blow == BLOW_TERMINATE || taken_over > 300);
 }
 
@@ -266,7 +266,7 @@ static void enumerate_pairs(enum blow first, enum blow second)
 			      blow_names[first], blow_names[second], counts->runs - before);
 		assert_true(counts->runs - before > 1000);
 	}
-	crash_counts_check(counts, 2, "store-insert"); /* whoever asks writes the intent, and exits */
+	crash_counts_check(counts, 2, 2, "store-insert"); /* whoever asks writes the intent, and exits */
 }
 
 static void test_two_holders_killed_at_any_pair_of_points_end_the_same(void **state)

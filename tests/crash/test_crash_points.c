@@ -252,7 +252,7 @@ static void enumerate_all(bool model, unsigned depth, unsigned every)
 	for (size_t i = 0; i < sizeof(scenarios) / sizeof(scenarios[0]); i++)
 		if (scenarios[i].model == model)
 			enumerate(&scenarios[i], depth, every);
-	crash_counts_check(counts, depth, "store-live-before");
+	crash_counts_check(counts, depth, depth < 3 ? depth : 1, "store-live-before"); /* triples are sampled */
 }
 
 static void test_a_change_killed_at_any_point_ends_the_same(void **state)

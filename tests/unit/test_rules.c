@@ -150,6 +150,7 @@ static void check_cancel(enum phase phase, uint32_t facts, const struct rule *ru
 		assert_true(facts & FACT_CANCEL_ASKED);
 		assert_false(facts & FACT_BUSY); /* R4: never while an own submit may still act */
 		assert_true(phase != PHASE_COMPLETING && phase != PHASE_COMPLETED && phase != PHASE_VERIFIED);
+		assert_false(phase == PHASE_STOPPED && (facts & FACT_SENT)); /* I4: a Complete may have been sent */
 	}
 	if (rule->action == ACTION_MOVE && rule->to == PHASE_CANCELLED)
 		assert_false(facts & FACT_BUSY); /* an own submit could revive what is called cancelled */
