@@ -74,7 +74,9 @@ def test_hangup_and_a_closed_terminal_are_not_the_end_of_the_change(sim, vtddl):
     """Without a handler SIGHUP kills, which is kill -9 to us: the next run goes on."""
     fleet = sim(script=HELD, scale=20)
     program = vtddl(fleet)
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL) # under nohup it is ignored, and that is inherited
     run = program.start("run", "commerce", "--sql", ALTER)
+    signal.signal(signal.SIGHUP, before)
     read_until(run, "phase submitted")
     run.send_signal(signal.SIGHUP)
     run.communicate(timeout=30)
