@@ -124,6 +124,35 @@ static void test_an_adopted_proof_during_which_a_primary_moves_is_made_again(voi
 	}
 }
 
+static void move_at_every_proof(struct controller *controller, enum boundary_kind kind, void *user)
+{
+	struct sim *sim = controller->sim;
+
+	(void)user;
+	if (kind == BOUNDARY_RPC_AFTER && controller->held->replies[0].rpc.method == VTCTLD_GET_SCHEMA &&
+	    sim->phase == PHASE_COMPLETED)
+		fleet_reparent(sim->fleet, "80-", false);
+}
+
+/* A primary that never stays proves nothing: that ends with the asker's patience, and a later run proves it. */
+static void test_a_proof_whose_primaries_never_stay_ends_with_the_patience(void **state)
+{
+	struct sim *sim = sim_new(&(struct sim_config){ .shards = two, .shard_count = 2, .seed = 12 });
+	struct ask ask = { .keyspace = "commerce", .ddl = ADD, .goal = GOAL_VERIFIED, .open_gate = true,
+			   .deadline_ms = 10 * MINUTE_MS };
+
+	(void)state;
+	sim->on_boundary = move_at_every_proof;
+	sim_run(sim, &ask, HOUR_MS);
+	assert_true(sim->ended);
+	assert_int_equal(sim->verdict, VERDICT_UNSEEN);
+	assert_int_equal(sim->phase, PHASE_COMPLETED);
+	sim->on_boundary = NULL;
+	sim_run(sim, &ask, HOUR_MS);
+	sim_assert_done(sim, "orders", "`x` int");
+	sim_free(sim);
+}
+
 /* Before the submit each shard's definition is read once, so the last of the proof is the fourth. */
 static void test_a_proof_during_which_a_primary_moves_is_made_again(void **state)
 {
@@ -150,6 +179,7 @@ int main(void)
 		cmocka_unit_test(test_a_release_is_adopted_once_the_primaries_stay),
 		cmocka_unit_test(test_an_adopted_proof_during_which_a_primary_moves_is_made_again),
 		cmocka_unit_test(test_a_proof_during_which_a_primary_moves_is_made_again),
+		cmocka_unit_test(test_a_proof_whose_primaries_never_stay_ends_with_the_patience),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
