@@ -48,7 +48,7 @@ void record_start(struct task *task)
 
 void record_trouble(struct task *task, const struct reply *reply)
 {
-	bool is_lost = reply->error.code == ERROR_STORE && reply->error.detail == STORE_LOST;
+	bool is_lost = task->engine->store_is_lost;
 
 	if (((!task->have_record || is_lost) && !task->resident) || task->engine->now_ms >= task->until_ms) {
 		task_end(task, &reply->error);

@@ -22,24 +22,14 @@
 
 #include "alloc.h"
 #include "sim_disk.h"
+#include "torture.h"
 #include "workers.h"
 
-#define LIFE_MS (30 * 60 * 1000LL)
 #define COMMANDS_MAX 3
 #define LIBRARIES_MAX 8
 
-static const struct scenario {
-	const char *name, *ddl, *table, *fragment;
-	bool store_is_open; /* what comes before that is in the other one */
-} scenarios[] = {
-	{ "alter", "alter table orders add column x int", "orders", "`x` int", false },
-	{ "create", "create table notes (id bigint primary key)", "notes", "`id`", true },
-};
-#define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 enum mode { ONCE, LASTING, MODES };
 static const char *const mode_names[] = { "once", "lasting" };
-static const char *const shards[] = { "-80", "80-" };
-
 /* What a child found; its exit code. */
 enum finding { ENDED_WELL, STATE_IS_KNOWN, STATE_IS_NEW, OTHER_LIBRARY_LEAKED, FINDINGS };
 
@@ -196,26 +186,16 @@ static void on_boundary(struct controller *controller, enum boundary_kind kind, 
 
 static void begin(unsigned scenario, enum alloc_fate (*judge)(unsigned n))
 {
-	const struct sim_config config = { .shards = shards, .shard_count = 2, .seed = 11, .ready_slack_ms = 1000 };
 
 	now_scenario = scenario;
 	bytes_before = mallinfo2().uordblks;
-	current = sim_disk_new(&config);
+	current = sim_disk_new(&torture_config);
 	sim_disk_on_death(on_burial, NULL);
 	sim_disk_on_boundary(on_boundary, NULL);
 	alloc_on_death(on_process_death);
 	awaits_open = scenarios[scenario].store_is_open;
 	judge_of_run = judge;
 	alloc_judge(awaits_open ? NULL : judge);
-}
-
-static void run_command(void)
-{
-	const struct ask ask = { .keyspace = "commerce", .ddl = scenarios[now_scenario].ddl, .goal = GOAL_VERIFIED,
-				 .open_gate = true };
-
-	current->error.code = 0;
-	sim_run(current, &ask, LIFE_MS);
 }
 
 static void end_well(void)
@@ -253,9 +233,9 @@ static void run_alone(unsigned scenario, enum mode mode, unsigned n)
 	now_n = n;
 	begin(scenario, strike_alone);
 	do
-		run_command();
+		run_command(current, &scenarios[now_scenario]);
 	while (++commands < COMMANDS_MAX &&
-	       !(current->ended && !current->error.code && current->verdict == VERDICT_DONE));
+	       !is_verified(current));
 	end_well();
 }
 
@@ -276,9 +256,9 @@ static void work(unsigned number, void *user)
 			continue;
 		}
 		begin(scenario, strike_in_a_child);
-		run_command();
+		run_command(current, &scenarios[now_scenario]);
 		if (is_child) {
-			if (!(current->ended && !current->error.code && current->verdict == VERDICT_DONE))
+			if (!is_verified(current))
 				fail_msg("it did without, and did not end: %s", current->reason);
 			_exit(end_of_child());
 		}
@@ -310,7 +290,7 @@ static void test_every_allocation_may_fail(void **state)
 	results = workers_memory(sizeof(*results));
 	known = workers_memory(WORKERS_SET_SIZE);
 	begin(0, NULL); /* what is made once and kept for ever is made now */
-	run_command();
+	run_command(current, &scenarios[now_scenario]);
 	end_well();
 	worker_count = only_n ? 1 : workers_count();
 	assert_true(workers_run(worker_count, work, on_failure, NULL));

@@ -16,11 +16,11 @@
 #include <cmocka.h>
 
 #include "sim_disk.h"
+#include "torture.h"
 #include "workers.h"
 
 #define MINUTE_MS (60 * 1000LL)
 #define N_MAX 20000
-#define LIFE_MS (30 * MINUTE_MS) /* of one command; a pipeline gives up behind it */
 #define REPAIRED_MS (3 * MINUTE_MS) /* so long a disk stays broken */
 #define COMMANDS_MAX 4
 
@@ -57,17 +57,6 @@ static const struct mode {
 	{ "power-half-lose-all", DISK_DIE_HALF, false, 0, true, DISK_LOSE_ALL },
 };
 #define MODES (sizeof(modes) / sizeof(modes[0]))
-
-static const struct scenario {
-	const char *name, *ddl, *table, *fragment;
-	bool store_is_open; /* what comes before that is in the other one */
-} scenarios[] = {
-	{ "alter", "alter table orders add column x int", "orders", "`x` int", false },
-	{ "create", "create table notes (id bigint primary key)", "notes", "`id`", true },
-};
-#define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
-
-static const char *const shards[] = { "-80", "80-" };
 
 /* What one run is about. */
 static struct {
@@ -140,10 +129,7 @@ static void on_boundary(struct controller *controller, enum boundary_kind kind, 
 /* Return: false, there is no n-th operation. */
 static bool run(unsigned scenario, unsigned mode, unsigned n)
 {
-	const struct sim_config config = { .shards = shards, .shard_count = 2, .seed = 11, .ready_slack_ms = 1000 };
-	const struct ask ask = { .keyspace = "commerce", .ddl = scenarios[scenario].ddl, .goal = GOAL_VERIFIED,
-				 .open_gate = true };
-	struct sim *sim = sim_disk_new(&config);
+	struct sim *sim = sim_disk_new(&torture_config);
 	unsigned commands = 0;
 	bool struck;
 
@@ -157,14 +143,13 @@ static bool run(unsigned scenario, unsigned mode, unsigned n)
 	disk_judge(judge, NULL);
 	sim_disk_on_death(on_death, NULL);
 	do {
-		sim->error.code = 0;
-		sim_run(sim, &ask, LIFE_MS);
+		run_command(sim, &scenarios[scenario]);
 		if (++commands == 1) {
 			__atomic_fetch_add(&results->errors[mode], sim->ended && sim->error.code != 0, __ATOMIC_RELAXED);
 			__atomic_fetch_add(&results->hung[mode], sim->timed_out, __ATOMIC_RELAXED);
 		}
 		torture.repaired = true;
-	} while (!torture.is_known && commands < COMMANDS_MAX && !(sim->ended && !sim->error.code && sim->verdict == VERDICT_DONE));
+	} while (!torture.is_known && commands < COMMANDS_MAX && !is_verified(sim));
 	__atomic_fetch_add(&results->again[mode], commands > 1, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&results->followed, !torture.is_known, __ATOMIC_RELAXED);
 	if (!torture.is_known)
