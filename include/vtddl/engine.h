@@ -149,8 +149,13 @@ bool engine_next(struct engine *engine, struct request *ret);
 /** engine_reply() - a request's answer. An unknown tag is dropped (a reply that came too late) */
 void engine_reply(struct engine *engine, const struct reply *reply);
 
-/** engine_reconfigure() - other times from now on, as in struct engine_config; server_of is asked again for every
- * keyspace */
+/**
+ * engine_reconfigure() - other times from now on, as in struct engine_config; server_of is asked again for every
+ * keyspace
+ *
+ * What waits is looked at within half a second, and a vtctld that did not answer is asked again then: it, or the way
+ * to it, may be another now.
+ */
 void engine_reconfigure(struct engine *engine, int64_t poll_interval_ms, int64_t read_timeout_ms,
 			int64_t effect_timeout_ms);
 

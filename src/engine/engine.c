@@ -57,6 +57,7 @@ static uint64_t pending_take(struct engine *engine, const struct pending *fill)
 	*pending = *fill;
 	pending->round = round;
 	pending->used = true;
+	pending->server = fill->keyspace ? fill->keyspace->server : 0;
 	pending->sent_at_ms = engine->now_ms;
 	return (uint64_t)round << 32 | slot;
 }
@@ -503,6 +504,8 @@ void engine_reconfigure(struct engine *engine, int64_t poll_interval_ms, int64_t
 	config->effect_timeout_ms = effect_timeout_ms;
 	for (size_t i = 0; config->server_of && i < engine->keyspace_count; i++)
 		engine->keyspaces[i]->server = config->server_of(config->user, engine->keyspaces[i]->name);
+	server_hurry(engine);
+	serve_hurry(engine);
 }
 
 void engine_stop(struct engine *engine)

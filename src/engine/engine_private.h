@@ -242,6 +242,7 @@ struct pending {
 	uint32_t round;	/* guards the slot against late replies */
 	uint32_t next;	/* free slot, from 1 */
 	bool used;
+	unsigned server; /* that an RPC went to */
 	int64_t sent_at_ms;
 };
 
@@ -287,6 +288,8 @@ struct engine {
 /* timer.c */
 void timer_set(struct engine *engine, struct timer *timer, int64_t at_ms);
 void timer_clear(struct engine *engine, struct timer *timer);
+/** one that is set fires within half a second, at a moment of its own */
+void timer_hurry(struct engine *engine, struct timer *timer);
 
 /* keyspace.c */
 struct keyspace *keyspace_get(struct engine *engine, const char *name);
@@ -315,11 +318,15 @@ bool server_is_down(const struct engine *engine, unsigned server);
 /** while it is down: 0, now is the time, and the caller's call is the one; else how long to wait */
 int64_t server_wait_ms(struct engine *engine, unsigned server);
 void server_answered(struct engine *engine, const struct pending *pending, const struct vtctld_reply *reply);
+/** those that do not answer may be others now: they are asked at once */
+void server_hurry(struct engine *engine);
 
 /* serve.c */
 void serve_reply(struct engine *engine, const struct reply *reply);
 /** take up, or drop, what the keyspace's residents need after its lease changed hands */
 void serve_lease_changed(struct keyspace *keyspace);
+/** what waits is looked at soon, all of it: each must only find out that it waits for something else */
+void serve_hurry(struct engine *engine);
 /** whether any of its changes may need us; else its lease is left to others */
 bool serve_has_work(const struct keyspace *keyspace);
 
@@ -350,6 +357,8 @@ void serve_bury(struct engine *engine);
 void sweep_fire(struct timer *timer);
 void sweep_reply(struct keyspace *keyspace, enum purpose purpose, const struct reply *reply);
 void sweep_free(struct keyspace *keyspace);
+/** the next one comes soon, even if one is under way: that may ask one that is no longer meant */
+void sweep_hurry(struct keyspace *keyspace);
 /** index of a shard in keyspace->shard_names; shard_count: none */
 size_t sweep_shard(const struct keyspace *keyspace, const char *name);
 void sweep_brief(struct shard_brief *brief, const struct migration *row);

@@ -17,6 +17,20 @@ static void sweep_soon(struct keyspace *keyspace)
 		timer_set(engine, &keyspace->sweep_timer, at_ms);
 }
 
+void serve_hurry(struct engine *engine)
+{
+	for (size_t i = 0; i < engine->keyspace_count; i++) {
+		struct keyspace *keyspace = engine->keyspaces[i];
+
+		sweep_hurry(keyspace);
+		for (size_t j = 0; j < keyspace->resident_count; j++) {
+			struct resident *resident = keyspace->residents[j];
+
+			timer_hurry(engine, resident->task ? &resident->task->timer : &resident->timer);
+		}
+	}
+}
+
 /*
  * With --singleton-context Vitess takes one migration context of a keyspace at a time and refuses the others, so
  * what was only written down waits for those that are at work, and for those that were written down before

@@ -83,7 +83,7 @@ static void went_away(struct engine *engine, const struct keyspace *keyspace, st
 
 void server_answered(struct engine *engine, const struct pending *pending, const struct vtctld_reply *reply)
 {
-	struct server *server = server_get(engine, pending->keyspace->server);
+	struct server *server = server_get(engine, pending->server);
 
 	if (is_silence(reply)) {
 		/* several calls that were under way together are one failure */
@@ -94,6 +94,14 @@ void server_answered(struct engine *engine, const struct pending *pending, const
 		server->next_try_ms = engine->now_ms + try_delay_ms(engine, server->failures++);
 	} else if (server->down_since_ms && (reply->outcome == VTCTLD_DONE || reply->outcome == VTCTLD_REFUSED)) {
 		came_back(engine, pending->keyspace, server);
+	}
+}
+
+void server_hurry(struct engine *engine)
+{
+	for (size_t i = 0; i < engine->server_count; i++) {
+		engine->servers[i].failures = 0;
+		engine->servers[i].next_try_ms = engine->now_ms;
 	}
 }
 

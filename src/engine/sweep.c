@@ -18,6 +18,7 @@ struct sweep {
 	struct arena arena;
 	struct vtctld_reply rows, topology;
 	bool rows_asked, topology_asked, begun;
+	bool again; /* soon, when it has ended */
 	size_t skip, limit; /* of the page, for each shard */
 	unsigned waiting;
 	unsigned server;
@@ -107,6 +108,14 @@ void sweep_fire(struct timer *timer)
 	}
 	if (!topology_first)
 		ask_rows(keyspace, sweep);
+}
+
+void sweep_hurry(struct keyspace *keyspace)
+{
+	if (keyspace->sweep)
+		keyspace->sweep->again = true;
+	else
+		timer_hurry(keyspace->engine, &keyspace->sweep_timer);
 }
 
 /* ---- Topology ---- */
@@ -345,6 +354,8 @@ static void end(struct keyspace *keyspace)
 {
 	struct sweep *sweep = keyspace->sweep;
 
+	if (sweep->again)
+		timer_hurry(keyspace->engine, &keyspace->sweep_timer);
 	keyspace->engine->servers[sweep->server].sweeps--;
 	keyspace->sweep = NULL;
 	arena_release(&sweep->arena);

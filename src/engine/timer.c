@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#define HURRY_MS 500
+
 static void put(struct engine *engine, size_t slot, struct timer *timer)
 {
 	engine->timers[slot] = timer;
@@ -64,4 +66,12 @@ void timer_set(struct engine *engine, struct timer *timer, int64_t at_ms)
 			abort();
 	}
 	rise(engine, ++engine->timer_count, timer);
+}
+
+void timer_hurry(struct engine *engine, struct timer *timer)
+{
+	int64_t at_ms = engine->now_ms + (int64_t)(engine_chance(engine) % HURRY_MS);
+
+	if (timer->at_ms != INT64_MAX && timer->at_ms > at_ms)
+		timer_set(engine, timer, at_ms);
 }

@@ -344,6 +344,69 @@ static void test_a_silent_vtctld_or_primary_of_one_keyspace_does_not_delay_anoth
 		assert_true(sum_ms[what] < sum_ms[SILENCE_NONE] + 40 * SECOND_MS);
 }
 
+/* ---- SIGHUP: other settings, perhaps another vtctld. ---- */
+
+enum calm { CALM_READY, CALM_RELEASED, CALM_DOWN, _CALM_MAX };
+
+/* Nothing but waiting is left to do, and it has lasted for long. */
+static struct sim *sim_calm(uint64_t seed, enum calm what)
+{
+	struct sim *sim = sim_shared(seed);
+
+	sim_daemon(sim);
+	hold_one(sim);
+	if (what == CALM_RELEASED) {
+		for (size_t i = 0; i < sizeof(two) / sizeof(two[0]); i++)
+			assert_true(fleet_block_cutover(sim->fleet, two[i], true));
+		open_gate(sim, sim->uuid);
+	}
+	if (what == CALM_DOWN)
+		fleet_vtctld(sim->fleet, false);
+	sim_pass(sim, 10 * MINUTE_MS);
+	assert_int_equal(phase_of(sim, sim->uuid), what == CALM_RELEASED ? PHASE_COMPLETING : PHASE_SUBMITTED);
+	return sim;
+}
+
+/* INT64_MIN: never */
+static int64_t last_read_ms(const struct sim *sim)
+{
+	for (size_t i = sim->mark_count; i-- > 0;)
+		if (sim->marks[i].kind == MARK_READ)
+			return sim->marks[i].at_ms;
+	return INT64_MIN;
+}
+
+/* @under_way: the look that is due next has begun, and may be one at the vtctld of before. */
+static void change_settings(uint64_t seed, enum calm what, bool under_way)
+{
+	struct sim *sim = sim_calm(seed, what);
+	struct engine *engine = sim_holder(sim, "commerce")->engine;
+	int64_t before_ms = last_read_ms(sim);
+
+	while (last_read_ms(sim) == before_ms)
+		sim_pass(sim, 1);
+	if (!under_way)
+		sim_pass(sim, SECOND_MS);
+	if (what == CALM_DOWN)
+		fleet_vtctld(sim->fleet, true);
+	before_ms = sim->now_ms;
+	engine_reconfigure(engine, 10 * SECOND_MS, 10 * SECOND_MS, 75 * SECOND_MS);
+	sim_pass(sim, SECOND_MS);
+	if (last_read_ms(sim) <= before_ms)
+		fail_msg("seed %u, %d, %d: nobody is asked", (unsigned)seed, what, under_way);
+	assert_int_equal(engine_server_down_ms(engine, 0), 0);
+	sim_free(sim);
+}
+
+static void test_other_settings_are_tried_at_once(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++)
+		for (int what = 0; what < _CALM_MAX; what++)
+			for (int under_way = 0; under_way <= (what == CALM_READY); under_way++)
+				change_settings(seed, (enum calm)what, under_way);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -357,6 +420,7 @@ int main(void)
 		cmocka_unit_test(test_a_store_clock_that_jumps_costs_at_most_a_change_of_holder),
 		cmocka_unit_test(test_a_store_clock_that_jumps_forward_lets_another_take_over_at_once),
 		cmocka_unit_test(test_a_silent_vtctld_or_primary_of_one_keyspace_does_not_delay_another),
+		cmocka_unit_test(test_other_settings_are_tried_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
