@@ -318,7 +318,7 @@ static void on_insert(struct task *task, const struct reply *reply)
 		return;
 	}
 	if (reply->result == STORE_CONFLICT) { /* written by another meanwhile: take that one */
-		record_start(task);
+		record_retry(task);
 		return;
 	}
 	task->stage = STAGE_BUSY_TABLE;

@@ -180,10 +180,12 @@ bool record_was_released(const struct change *record)
 
 void record_retry(struct task *task)
 {
+	const struct change *change = task->have_record ? &task->record : &task->draft;
+
 	task->keyspace->asked = false; /* it may have been the lease that changed hands */
 	if (task->engine->now_ms >= task->until_ms)
 		task_fail(task, ERROR_WAITING, "another process writes change %s all the time; look at it with `vtddl show %s %s` and run this again",
-			  task->record.uuid, task->record.keyspace, task->record.uuid);
+			  change->uuid, change->keyspace, change->uuid);
 	else
 		task_idle(task, schedule_backoff(100, 5000, task->failed_writes++, engine_chance(task->engine)));
 }

@@ -1,6 +1,7 @@
 /*
  * Fifty controllers: what they ask of one store and of one vtctld when all start together, when the holder
- * dies, and while vtctld is down. Nobody is in step with the others, and nobody asks more than its share.
+ * dies, and while vtctld is down. Nobody is in step with the others, and nobody asks more than its share, not even
+ * one whose knowledge of the lease was overtaken.
  */
 #include "controllers_fixture.h"
 
@@ -189,12 +190,54 @@ static void test_daemons_of_many_keyspaces_ask_a_dead_vtctld_once_in_thirty_seco
 	sim_free(sim);
 }
 
+/* ---- A submit during which the lease changes hands. ---- */
+
+/* The insert of the one that asks takes its time, and in that the holder leaves and another takes over. */
+static int64_t hand_over_before_insert(struct controller *controller, const struct request *request, void *user)
+{
+	unsigned *inserts = user;
+
+	if (request->kind != REQUEST_STORE_INSERT || (*inserts)++)
+		return 0;
+	sim_terminate(sim_holder(controller->sim, "commerce"));
+	return 10 * SECOND_MS;
+}
+
+static void test_a_submit_during_a_change_of_the_holder_looks_at_the_fleet_once_more(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		struct sim *sim = sim_shared(seed);
+		struct ask ask = submit_ask(CREATE, true);
+		unsigned inserts = 0, openings;
+		char first[UUID_LENGTH + 1];
+
+		sim_daemon(sim);
+		sim_daemon(sim);
+		hold_one(sim);
+		snprintf(first, sizeof(first), "%s", sim->uuid);
+		openings = fleet_calls(sim->fleet, VTCTLD_GET_KEYSPACES);
+		sim->store_delay = hand_over_before_insert;
+		sim->store_user = &inserts;
+		sim_ask(sim, &ask);
+		sim_pass(sim, 2 * MINUTE_MS);
+		assert_int_equal(inserts, 2);
+		assert_int_equal(fleet_calls(sim->fleet, VTCTLD_GET_KEYSPACES), openings + 2);
+		assert_string_not_equal(sim->uuid, first);
+		assert_int_equal(phase_of(sim, sim->uuid), PHASE_SUBMITTING);
+		open_gate(sim, first);
+		assert_true(sim_until(sim, sim_all_verified, &(unsigned){ 2 }, HOUR_MS));
+		sim_free(sim);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_standbys_that_restart_together_neither_crowd_nor_march),
 		cmocka_unit_test(test_fifty_runs_ask_a_dead_vtctld_once_in_thirty_seconds_each),
 		cmocka_unit_test(test_daemons_of_many_keyspaces_ask_a_dead_vtctld_once_in_thirty_seconds_each),
+		cmocka_unit_test(test_a_submit_during_a_change_of_the_holder_looks_at_the_fleet_once_more),
 	};
 
 	return cmocka_run_group_tests(tests, name_keyspaces, NULL);
