@@ -241,7 +241,7 @@ void serve_reply(struct engine *engine, const struct reply *reply)
 	if (engine->store_trouble[0])
 		news_add(engine, NEWS_STORE, NULL, NULL, "the store answers again");
 	else if (first)
-		news_add(engine, NEWS_STORE, NULL, NULL, "the store has %zu live changes", reply->live.change_count);
+		news_add(engine, NEWS_STORE, NULL, NULL, "live changes in the store: %zu", reply->live.change_count);
 	engine->store_trouble[0] = '\0';
 	engine->failed_surveys = 0;
 	engine->surveyed_at_ms = engine->wall_ms;

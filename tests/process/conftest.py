@@ -1,13 +1,15 @@
-"""Fixtures: `sim` starts simulated vtctlds and ends them, `vtddl` is the program in a home of its own."""
+"""Fixtures: `sim` starts simulated vtctlds and ends them, `vtddl` is the program in a home of its own, `daemon` serves."""
 
 import pathlib
 import random
+import subprocess
 import sys
 
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
 # pylint: disable=wrong-import-position
+from daemon import Daemon
 from harness import BUILD, CRASH_BUILD, Sim, Vtddl
 
 
@@ -32,6 +34,42 @@ def vtddl(tmp_path):
         return Vtddl(tmp_path / "home", server, **more)
 
     return make
+
+
+@pytest.fixture
+def daemon():
+    """Starts daemons, and ends those that are left: politely at first, for what a sanitizer finds is told at the end."""
+    started = []
+
+    def start(*words, ready=True, **more):
+        started.append(Daemon(*words, **more))
+        return started[-1].start(ready)
+
+    yield start
+    for one in started:
+        if one.process.poll() is None:
+            one.process.terminate()
+            try:
+                one.process.wait(3)
+            except subprocess.TimeoutExpired:
+                one.process.kill()
+                one.process.wait(20)
+        assert b"Sanitizer" not in one.log_file.read_bytes()
+
+
+@pytest.fixture
+def beside():
+    """Starts a command beside the daemon; what is left of it is ended."""
+    started = []
+
+    def start(program, *words):
+        started.append(program.start(*words))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.kill()
+        one.communicate()
 
 
 @pytest.fixture

@@ -8,106 +8,15 @@ import socket
 import sqlite3
 import subprocess
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from daemon import Daemon
 from harness import ALTER, ROOT, assert_done_once, read_until, wait_until
 from mysql_server import MysqlServer
 
 HELD = [{"do": "hold_copy", "shard": "80-", "at_ms": 0}]
-
-
-class Daemon:
-    """`vtddl serve` on the store of a Vtddl; its log is a file, so it is JSON by default."""
-
-    def __init__(self, program, *words, env=None):
-        self.program, self.words, self.env = program, words, env or {}
-        self.log_file, self.process, self.port = program.home / "serve.log", None, None
-
-    def start(self, ready=True):
-        line = [self.program.program, "serve", "--store", f"sqlite:{self.program.store}", "--poll-interval", "1s",
-                "--http", "127.0.0.1:0"]
-        if self.program.server:
-            line += ["--server", self.program.server]
-        before = len(self.log())
-        with open(self.log_file, "ab") as log:
-            # pylint: disable-next=consider-using-with
-            self.process = subprocess.Popen([*line, *map(str, self.words)], env={**self.program.env, **self.env},
-                                            cwd=self.program.home, stdin=subprocess.DEVNULL,
-                                            stdout=subprocess.DEVNULL, stderr=log)
-        if ready:
-            first = wait_until(lambda: self.log()[before:], "it says that it serves")[0]
-            assert first["msg"] == "vtddl serves", first
-            self.port = first["http_port"]
-            if self.port != "off":
-                wait_until(lambda: self.get("/readyz")[0] == 200, "it is ready")
-        return self
-
-    def log(self, msg=None, **fields):
-        if not self.log_file.exists():
-            return []
-        lines = [json.loads(line) for line in self.log_file.read_text(encoding="utf-8").splitlines()
-                 if line.endswith("}")]
-        return [line for line in lines if (not msg or line["msg"] == msg)
-                and all(line.get(key) == value for key, value in fields.items())]
-
-    def get(self, path):
-        """Status and body; JSON where it is some."""
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
-                status, kind, body = answer.status, answer.headers["Content-Type"], answer.read().decode()
-        except urllib.error.HTTPError as error:
-            status, kind, body = error.code, error.headers["Content-Type"], error.read().decode()
-        return status, json.loads(body) if kind.startswith("application/json") else body
-
-    def changes(self, query=""):
-        status, body = self.get("/api/v1/changes" + query)
-        assert status == 200, body
-        return body["changes"]
-
-    def stop(self, number=signal.SIGTERM):
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        return self.process.wait(20)
-
-
-@pytest.fixture
-def daemon():
-    """Starts daemons, and ends those that are left: politely at first, for what a sanitizer finds is told at the end."""
-    started = []
-
-    def start(*words, ready=True, **more):
-        started.append(Daemon(*words, **more))
-        return started[-1].start(ready)
-
-    yield start
-    for one in started:
-        if one.process.poll() is None:
-            one.process.terminate()
-            try:
-                one.process.wait(3)
-            except subprocess.TimeoutExpired:
-                one.process.kill()
-                one.process.wait(20)
-        assert b"Sanitizer" not in one.log_file.read_bytes()
-
-
-@pytest.fixture
-def beside():
-    """Starts a command beside the daemon; what is left of it is ended."""
-    started = []
-
-    def start(program, *words):
-        started.append(program.start(*words))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.kill()
-        one.communicate()
 
 
 def submit(program, *words, sql=ALTER, keyspace="commerce"):

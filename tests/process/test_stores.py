@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from harness import ALTER, CREATE, assert_done_once, one_sentence
+from harness import ALTER, CREATE, assert_done_once, one_sentence, wait_until
+from own_clock import compiled
 
 
 def nothing_sent(program, fleet, *words, code=74, **more):
@@ -177,6 +178,29 @@ def test_a_disk_that_fills_up_before_the_release_releases_nothing(program, sim):
         assert program.run("run", "commerce", "--sql", ALTER, "--store", url).returncode == 0
         program.store = disk / "store.db"
         assert_done_once(fleet, program)
+
+
+def test_a_daemon_whose_disk_cannot_confirm_a_write_ends_and_the_next_goes_on(program, sim, daemon, beside, tmp_path):
+    """After a failed fsync the kernel forgets the pages: what this process reads may never have reached the disk."""
+    program.server = sim(script=[{"do": "hold_copy", "shard": "80-", "at_ms": 0}], scale=20)
+    fleet, program.server = program.server, program.server.address
+    trouble = tmp_path / "trouble"
+    serve = daemon(program, env={"FAIL_SYNC": str(trouble),
+                                 "LD_PRELOAD": str(compiled("fail_sync.c", "-shared", "-fPIC"))})
+    assert program.run("submit", "commerce", "--sql", ALTER).returncode == 0
+    complete = beside(program, "complete", "commerce", wait_until(serve.changes, "it has the change")[0]["uuid"])
+    wait_until(lambda: serve.changes()[0]["gate"] == "auto", "the gate is open")
+    complete.kill()
+    trouble.touch()
+    fleet.reload([{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}])
+    assert serve.process.wait(60) == 74
+    said = serve.log_file.read_text(encoding="utf-8")
+    assert f"the disk of the store {program.store}" in said.replace("sqlite:", "") and "start vtddl serve again" in said
+    assert fleet.journal("CompleteSchemaMigration") == []
+    trouble.unlink()
+    serve.start()
+    wait_until(lambda: serve.log("change moved", phase="verified"), "it is verified")
+    assert_done_once(fleet, program)
 
 
 def test_a_limit_on_file_sizes_is_exit_74(program, fleet):
