@@ -37,6 +37,16 @@ def vtddl(tmp_path):
 
 
 @pytest.fixture
+def fleet(sim):
+    return sim(scale=20)
+
+
+@pytest.fixture
+def program(vtddl, fleet):
+    return vtddl(fleet)
+
+
+@pytest.fixture
 def daemon():
     """Starts daemons, and ends those that are left: politely at first, for what a sanitizer finds is told at the end."""
     started = []

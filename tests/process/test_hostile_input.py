@@ -7,16 +7,6 @@ import pytest
 from harness import ALTER, one_sentence
 
 
-@pytest.fixture
-def fleet(sim):
-    return sim(scale=20)
-
-
-@pytest.fixture
-def program(vtddl, fleet):
-    return vtddl(fleet)
-
-
 def refused(program, fleet, got, codes=(64, 65)):
     assert got.returncode in codes, (got.returncode, got.stdout, got.stderr)
     said = one_sentence(got, got.returncode)

@@ -25,16 +25,6 @@ def database(path, *statements):
         one.commit()
 
 
-@pytest.fixture
-def fleet(sim):
-    return sim(scale=20)
-
-
-@pytest.fixture
-def program(vtddl, fleet):
-    return vtddl(fleet)
-
-
 @contextlib.contextmanager
 def tmpfs(folder, options):
     folder.mkdir()

@@ -7,16 +7,6 @@ import pytest
 from harness import ALTER, assert_done_once, one_sentence
 
 
-@pytest.fixture
-def fleet(sim):
-    return sim(scale=20)
-
-
-@pytest.fixture
-def program(vtddl, fleet):
-    return vtddl(fleet)
-
-
 def test_a_reader_that_goes_away_does_not_stop_the_change(program, fleet):
     words = program.words("run", "commerce", "--sql", ALTER)
     with subprocess.Popen(words, env=program.env, cwd=program.home, stdin=subprocess.DEVNULL,
