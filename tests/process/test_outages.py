@@ -89,14 +89,16 @@ def test_a_vtctld_that_is_restarted_is_found_again(sim, vtddl):
 
 def test_a_refused_effect_is_told_at_once_and_not_only_after_many(sim, vtddl):
     """Between a refusal and the next try the reason changes all the time: none stands long enough to be told."""
+    shards = ("-80", "80-")
     fleet = sim(script=[{"do": "submit_foreign", "ddl": "alter table orders add column other int", "at_ms": 0,
                          "context": "somebody", "uuid": "aaaaaaaa_0000_11ee_8000_000000000001"},
-                        {"do": "hold_copy", "shard": "80-", "at_ms": 0}])
+                        *({"do": "hold_copy", "shard": shard, "at_ms": 0} for shard in shards)])
     program = vtddl(fleet)
     run = program.start("run", "commerce", "--sql", ALTER)
     read_until(run, "waiting .*found pending migration.*aaaaaaaa_0000_11ee_8000_000000000001")
     assert len(fleet.journal("ApplySchema")) <= 2
     fleet.reload([{"do": "cancel", "uuid": "aaaaaaaa_0000_11ee_8000_000000000001", "shard": shard, "at_ms": 0}
-                  for shard in ("-80", "80-")] + [{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}])
+                  for shard in shards] +
+                 [{"do": "hold_copy", "shard": shard, "held": False, "at_ms": 0} for shard in shards])
     out, err = run.communicate(timeout=90)
     assert run.returncode == 0, out + err
