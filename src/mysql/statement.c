@@ -8,14 +8,19 @@
 
 #define STATEMENT_MAX ((size_t)64 * 1024)
 
+/* MariaDB's library tells what went wrong between two rows of its connection only, not of the statement. */
 static int statement_fail(struct connection *connection, MYSQL_STMT *stmt, const char *sql,
 			  struct error *reterr)
 {
-	int answer = connection_answer(connection, mysql_stmt_errno(stmt));
+	unsigned number = mysql_stmt_errno(stmt);
+	const char *message = number ? mysql_stmt_error(stmt) : mysql_error(connection->mysql);
+	int answer;
 
+	number = number ? number : mysql_errno(connection->mysql);
+	answer = connection_answer(connection, number);
 	if (answer)
 		return answer;
-	return connection_fail(connection, sql, mysql_stmt_errno(stmt), mysql_stmt_error(stmt), reterr);
+	return connection_fail(connection, sql, number, message, reterr);
 }
 
 static int lost_fail(const struct connection *connection, struct error *reterr)

@@ -257,8 +257,11 @@ static void await_ready(struct mysqld *mysqld)
 void mysqld_again(struct mysqld *mysqld, const char *const *options)
 {
 	char *made[16], *argv[OPTIONS_MAX] = { 0 }, *log = text_of("%s/log", mysqld->folder);
+	char *temporary = text_of("%s/tmp", mysqld->folder); /* one that starts in the same removes the tables of others */
 	size_t made_count = 0, count = 0;
 
+	folder_for_server(temporary);
+	made[made_count++] = text_of("--tmpdir=%s", temporary);
 	made[made_count++] = text_of("--datadir=%s/data", mysqld->folder);
 	made[made_count++] = text_of("--port=%u", mysqld->port);
 	made[made_count++] = text_of("--socket=%s/socket", mysqld->folder);
@@ -284,6 +287,7 @@ void mysqld_again(struct mysqld *mysqld, const char *const *options)
 	await_ready(mysqld);
 	for (size_t i = 0; i < made_count; i++)
 		free(made[i]);
+	free(temporary);
 	free(log);
 }
 

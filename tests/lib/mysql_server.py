@@ -46,7 +46,8 @@ class MysqlServer:
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(
             [program, "--no-defaults", f"--user={self.user}", f"--datadir={self.data}", f"--socket={self.socket}",
-             f"--port={self.port}", "--bind-address=127.0.0.1", f"--pid-file={self.folder}/pid",
+             # in a shared folder a server that starts removes the temporary tables of the others
+             f"--tmpdir={self.folder}", f"--port={self.port}", "--bind-address=127.0.0.1", f"--pid-file={self.folder}/pid",
              f"--log-error={self.log}", "--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=32M",
              "--innodb-log-file-size=16M", "--skip-name-resolve", "--max-connections=400"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
