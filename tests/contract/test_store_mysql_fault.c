@@ -299,6 +299,52 @@ static void test_a_write_that_is_cut_anywhere_is_done_or_not(void **state)
 	mysqld_proxy_free(proxy);
 }
 
+/* ---- Between the rows of an answer ---- */
+
+#define NUMBERS "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900) "
+
+static void test_what_the_server_refuses_between_two_rows_has_its_number(void **state)
+{
+	static const char sql[] = NUMBERS "SELECT IF(i < 5, i, (SELECT n.i UNION ALL SELECT 2)) FROM n";
+	struct store *store = open_store();
+	struct connection *connection = connection_of(store);
+	struct error err = { 0 };
+	int result;
+
+	(void)state;
+	assert_int_equal(connection_run(connection, sql, NULL, 0, &err), 0);
+	while ((result = connection_next(connection, &err)) == 1)
+		;
+	assert_int_equal(result, -1);
+	assert_int_equal(err.code, ERROR_PROTOCOL);
+	assert_has_words(err.text, "(1242)"); /* more than one row */
+	assert_false(connection_is_lost(connection));
+	assert_int_equal(connection_do(connection, "DO 1", &err), 0);
+	store_close(store);
+}
+
+static void test_a_server_that_dies_between_two_rows_is_lost_and_refused_nothing(void **state)
+{
+	static const char sql[] = NUMBERS "SELECT REPEAT('x', 60000) FROM n"; /* more than is ever under way */
+	struct store *store = open_store();
+	struct connection *connection = connection_of(store);
+	struct error err = { 0 };
+	int result;
+
+	(void)state;
+	assert_int_equal(connection_run(connection, sql, NULL, 0, &err), 0);
+	assert_int_equal(connection_next(connection, &err), 1);
+	mysqld_kill(mysql_server);
+	while ((result = connection_next(connection, &err)) == 1)
+		;
+	mysqld_again(mysql_server, NULL);
+	assert_int_equal(result, -1);
+	assert_int_equal(err.code, ERROR_UNAVAILABLE);
+	assert_has_words(err.text, "did not answer");
+	assert_true(connection_is_lost(connection));
+	store_close(store);
+}
+
 /* ---- Its disk; last, for it leaves a full server behind ---- */
 
 static void test_a_full_disk_is_named_and_nothing_is_half_written(void **state)
@@ -362,6 +408,8 @@ int main(void)
 		ROW(test_a_deadlock_is_tried_again_one_by_one),
 		ROW(test_who_stands_still_in_a_transaction_is_thrown_out),
 		ROW(test_a_write_that_is_cut_anywhere_is_done_or_not),
+		ROW(test_what_the_server_refuses_between_two_rows_has_its_number),
+		ROW(test_a_server_that_dies_between_two_rows_is_lost_and_refused_nothing),
 		ROW(test_a_full_disk_is_named_and_nothing_is_half_written),
 	};
 

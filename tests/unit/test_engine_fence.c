@@ -261,12 +261,12 @@ static bool is_confirm(const struct request *request)
 	       hand_task()->stage == STAGE_CONFIRM;
 }
 
-static void start_ready(void)
+static void start_ready(int64_t deadline_ms)
 {
 	hand_start(PHASE_SUBMITTED, false);
 	h.has_row = h.row.ready_to_complete = true;
 	h.lease.left_ms = LEASE_NO_END; /* it is ours however long that takes */
-	hand_ask((struct ask){ .goal = GOAL_VERIFIED, .deadline_ms = 3600000 });
+	hand_ask((struct ask){ .goal = GOAL_VERIFIED, .deadline_ms = deadline_ms });
 }
 
 static void answer_with_another_primary(const struct request *request)
@@ -283,22 +283,33 @@ static void answer_with_another_primary(const struct request *request)
 
 static void test_a_reparent_before_the_release_is_looked_at_anew_or_ends_the_wait(void **state)
 {
+	/* the time of the change may be over, or only the patience of who asked without a deadline of his own */
+	static const struct {
+		int64_t deadline_ms, more_for_the_change_ms, waited_ms;
+		int rule;
+		bool ends;
+	} cases[] = {
+		{ 3600000, 0, 3600000, 223, true },
+		{ 0, 3600000, DEADLINE_DEFAULT_MS, 227, true },
+		{ 3600000, 0, 0, 227, false },
+	};
 	struct request request;
 
-	for (int patient = 0; patient < 2; patient++) {
-		start_ready();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (i)
+			teardown(state);
+		start_ready(cases[i].deadline_ms);
+		h.record.deadline_at_ms += cases[i].more_for_the_change_ms;
 		request = hand_must(is_confirm);
-		if (!patient)
-			hand_time(3600000);
+		hand_time(cases[i].waited_ms);
 		answer_with_another_primary(&request);
 		hand_pull();
-		for (size_t i = 0; i < h.open_count; i++)
-			assert_false(is_update(&h.open[i]));
-		assert_int_equal(hand_view()->ended, !patient);
-		if (!patient) {
+		for (size_t at = 0; at < h.open_count; at++)
+			assert_false(is_update(&h.open[at]));
+		assert_int_equal(hand_task()->rule->number, cases[i].rule);
+		assert_int_equal(hand_view()->ended, cases[i].ends);
+		if (cases[i].ends)
 			assert_int_equal(hand_view()->verdict, VERDICT_LATE);
-			teardown(state);
-		}
 	}
 	hand_must(is_look); /* from the rows on */
 }
@@ -308,7 +319,7 @@ static void test_a_look_that_is_too_old_is_made_anew_and_not_confirmed(void **st
 	struct request request;
 
 	(void)state;
-	start_ready();
+	start_ready(3600000);
 	request = hand_must(is_confirm);
 	hand_answer(&request, (struct reply){ .rpc = { .outcome = VTCTLD_UNKNOWN } });
 	assert_int_equal(hand_task()->stage, STAGE_IDLE);
