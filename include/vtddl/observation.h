@@ -33,10 +33,11 @@ struct observation {
 	bool topology_known;
 	const struct topo_shard *topo; /* sorted by name */
 	size_t topo_count;
-	const struct topo_tablet *tablets; /* may be NULL: not read */
+	const struct topo_tablet *tablets; /* may be NULL: not read, and no running row is fresh */
 	size_t tablet_count;
 	const struct shard_look *looks;	   /* one for each expected shard, same order */
 	size_t foreign_rows;		   /* rows that were not asked for: ignored, counted */
+	bool stray;			   /* a live row of our uuid on a shard that is not recorded (a reshard, a late submit) */
 	/* The second topology read, begun after the rows were read (I3). */
 	bool confirmed_known;
 	const struct topo_shard *confirm;
@@ -120,8 +121,9 @@ uint32_t observation_fold(const struct change *change, const struct observation 
  * ready_to_complete), with postpone_completion set */
 bool migration_is_ready(const struct migration *row);
 /** migration_is_fresh() - the row's readiness was evaluated by the present primary: for a running
- * one liveness is not before its start, the primary's term and the tablet's start. After a restart a
- * row still reads ready for about 10 s (measured); all four are clocks of the fleet */
+ * one liveness is not before its start, and behind the primary's term and the tablet's start (in whole
+ * seconds: the same second may have been before). After a restart a row still reads ready for about
+ * 10 s (measured); all four are clocks of the fleet. NULL, not read, is no permission */
 bool migration_is_fresh(const struct migration *row, const struct topo_shard *shard,
 			const struct topo_tablet *tablet);
 bool migration_is_live(const struct migration *row);

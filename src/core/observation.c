@@ -58,9 +58,10 @@ bool migration_is_fresh(const struct migration *row, const struct topo_shard *sh
 		return true; /* an immediate operation has no stream that could lag */
 	if (row->liveness_s < row->started_at_s)
 		return false;
-	if (shard && row->liveness_s < shard->primary_term_start_s)
+	/* in whole seconds: what was written in the same one may have been written by the one before */
+	if (!shard || row->liveness_s <= shard->primary_term_start_s)
 		return false;
-	return !tablet || row->liveness_s >= tablet->start_s;
+	return tablet && row->liveness_s > tablet->start_s;
 }
 
 bool migration_says_duplicate(const struct migration *row)
@@ -204,6 +205,11 @@ static uint32_t fold_row(const struct migration *row, struct shard_watch *memory
 	return FACT_ANY_LIVE | (row->postpone_completion ? FACT_ANY_HELD : FACT_ANY_RELEASED);
 }
 
+static bool status_is_known(int status)
+{
+	return status > MIGRATION_UNKNOWN && status <= MIGRATION_FAILED;
+}
+
 static bool row_is_dead(const struct migration *row)
 {
 	return row->status == MIGRATION_FAILED || row->status == MIGRATION_CANCELLED;
@@ -267,6 +273,8 @@ static void fold_shard(struct fold *fold, const struct change *change, const str
 		has |= FACT_ALL_COMPLETE | FACT_ALL_FORWARD;
 	if (migration_is_live(row) && !row->postpone_completion)
 		has |= FACT_ALL_FORWARD;
+	if (!status_is_known(row->status) && !row->postpone_completion)
+		has = FACT_ALL_ROWS; /* released, and nobody knows how far it is: that is not seen (I10) */
 	if (row_is_dead(row))
 		has |= FACT_ALL_GONE;
 	fold->all &= has;
@@ -285,5 +293,10 @@ uint32_t observation_fold(const struct change *change, const struct observation 
 		return facts;
 	for (size_t i = 0; i < change->shard_count; i++)
 		fold_shard(&fold, change, observation, &watch->shards[i], i);
+	/* what is withdrawn is withdrawn everywhere, on shards that came later too (I6) */
+	if (observation->stray && (change->phase == PHASE_CANCELLING || change->phase == PHASE_CANCELLED)) {
+		fold.any |= FACT_ANY_LIVE;
+		fold.all &= ~(uint32_t)FACT_ALL_GONE;
+	}
 	return facts | fold.any | fold.all;
 }

@@ -7,7 +7,7 @@
 
 #define MESSAGE_SHOWN 240
 
-static void write_live(const struct migration *row, const struct shard_watch *memory, int64_t at_ms,
+static void write_live(const struct migration *row, const struct shard_watch *memory, const struct observation *observation,
 		       char ret[REASON_MAX])
 {
 	if (!row->postpone_completion) {
@@ -17,13 +17,15 @@ static void write_live(const struct migration *row, const struct shard_watch *me
 		return;
 	}
 	if (memory->ready) {
-		bool twice = at_ms - memory->ready_since_ms >= READY_CONFIRM_MS;
+		bool twice = observation->at_ms - memory->ready_since_ms >= READY_CONFIRM_MS;
 
 		snprintf(ret, REASON_MAX, twice ? "held and ready" : "ready, seen once: a second look is owed");
 		return;
 	}
 	if (row->ready_to_complete && row->status == MIGRATION_RUNNING) {
-		snprintf(ret, REASON_MAX, "its ready flag is a leftover from before a restart or retry; waiting for Vitess to look again");
+		snprintf(ret, REASON_MAX, "%s", observation->tablet_count ?
+			 "its ready flag is a leftover from before a restart or retry; waiting for Vitess to look again" :
+			 "it says ready, but vtctld does not show its tablet, so that may be from before a restart; look at GetTablets");
 		return;
 	}
 	if (row->status == MIGRATION_RUNNING)
@@ -68,7 +70,7 @@ void shard_reason(const struct change *change, const struct observation *observa
 		snprintf(ret, REASON_MAX, "%s: %.*s", migration_status_name(row->status), MESSAGE_SHOWN,
 			 row->message[0] ? row->message : "no message");
 	else
-		write_live(row, &watch->shards[shard], observation->at_ms, ret);
+		write_live(row, &watch->shards[shard], observation, ret);
 }
 
 static double clamp_percent(double percent)

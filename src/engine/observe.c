@@ -97,6 +97,7 @@ static void take_rows(struct task *task, struct look *look)
 
 		if (strcasecmp(row->uuid, task->record.uuid) != 0 || shard == task->record.shard_count) {
 			look->seen.foreign_rows++;
+			look->seen.stray |= strcasecmp(row->uuid, task->record.uuid) == 0 && migration_is_live(row);
 			continue;
 		}
 		if (look->shards[shard].state == ROW_UNKNOWN) {

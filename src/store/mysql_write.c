@@ -258,8 +258,9 @@ static int item_write(struct mystore *store, const struct store_write *write, co
 	int result;
 
 	if (!expect) {
-		/* A newer leader is at work: what we decided on may be old. */
-		if (scope->exists && scope->epoch > next.epoch)
+		/* A newer leader is at work, or the store went back: what we decided on may be old, and under an
+		 * epoch that is still to come nobody could write it. */
+		if (scope->exists && scope->epoch != next.epoch)
 			return STORE_CONFLICT;
 		next.revision = 1;
 		return change_add(store, &next, write->actor, write->evidence, reterr);

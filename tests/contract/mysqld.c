@@ -278,6 +278,7 @@ void mysqld_again(struct mysqld *mysqld, const char *const *options)
 	argv[count++] = "--sync-binlog=1";
 	argv[count++] = "--innodb-flush-log-at-trx-commit=1";
 	argv[count++] = "--innodb-buffer-pool-size=64M";
+	argv[count++] = "--innodb-autoextend-increment=1"; /* megabytes: a test bounds the file to a few */
 	argv[count++] = "--performance-schema=OFF";
 	if (is_mysql(mysqld->flavor))
 		argv[count++] = "--secure-file-priv=NULL"; /* the default is a folder of a package */

@@ -335,6 +335,8 @@ static void test_a_refused_generation_releases_nothing(void **state)
 	assert_ok(move(&first, PHASE_FAILED, err));
 	second.epoch = f.epoch - 1; /* of a leader that is none any more */
 	assert_result(store_insert(f.store, &second, "", "", err), STORE_CONFLICT);
+	second.epoch = f.epoch + 1; /* the store went back behind it: nobody could write that record */
+	assert_result(store_insert(f.store, &second, "", "", err), STORE_CONFLICT);
 	found = load(&first);
 	assert_same_change(&found, &first);
 	assert_int_equal(count_listed(&(struct store_filter){ .cluster = CLUSTER, .live_only = true }), 1);

@@ -6,16 +6,20 @@
 #define END_MS (11 * HOUR_MS)	     /* within that all is over, once all is well: the longest deadline of a change, and
 				      * Vitess fails a cut-over that a reparent has cut off after three */
 #define PATIENCE_MS (50 * MINUTE_MS) /* of the people who run it again then */
+#define CALM_ONE_IN 4	/* runs without a fault that waits for its moment */
+#define MOMENT_ONE_IN 2 /* strikes behind which one begins to wait */
 #define WATCH_MS (4 * MINUTE_MS)  /* and so long what was cancelled is watched */
 
 struct storm storm;
 
 const struct storm_fault storm_faults[_FAULT_NAME_MAX] = {
-#define FAULT(name, weight, words) [FAULT_##name] = { #name, words, weight, strike_##name },
-#define COUNT(name, words) [FAULT_##name] = { #name, words, 0, NULL },
+#define FAULT(name, weight, words) [FAULT_##name] = { #name, words, weight, strike_##name, NULL },
+#define COUNT(name, words) [FAULT_##name] = { #name, words, 0, NULL, NULL },
+#define MOMENT(name, weight, words) [FAULT_##name] = { #name, words, weight, NULL, moment_##name },
 #include "storm_faults.def"
 #undef FAULT
 #undef COUNT
+#undef MOMENT
 };
 
 static const char schema[] =
@@ -99,6 +103,7 @@ static void at_boundary(struct controller *controller, enum boundary_kind kind, 
 	if (storm.what->tells)
 		tell_boundary(controller, kind);
 	boundary_strikes(controller, kind);
+	moments_strike(controller, kind);
 }
 
 static void note_sizes(void)
@@ -131,7 +136,7 @@ static void begin(void)
 	storm.sim = sim_new(&(struct sim_config){ .shards = storm.shards, .shard_count = storm.shard_count, .seed = what->seed,
 						  .shared_store = true, .keyspaces = storm_keyspaces, .schema = schema,
 						  .keyspace_count = keyspaces, .copy_ms = copy, .server_per_keyspace = true,
-						  .ready_slack_ms = READY_SLACK_MS });
+						  .world_moves = true, .is_intended = is_intended });
 	storm.sim->on_boundary = at_boundary;
 	storm.sim->on_reply = storm.traces ? trace_reply : NULL;
 	storm.sim->store_delay = storm.is_slow ? store_takes_ms : NULL;
@@ -160,7 +165,7 @@ static unsigned choose_faults(uint64_t *plan, unsigned weights[_FAULT_NAME_MAX])
 {
 	unsigned sum = 0;
 
-	for (int i = 0; i < _FAULT_NAME_MAX; i++) {
+	for (int i = 0; i < _MOMENT_FIRST; i++) {
 		bool is_in = draw(plan, 5) < 3 || i == FAULT_submit || i == FAULT_release || i == FAULT_start_again;
 
 		weights[i] = is_in ? storm_faults[i].weight : 0;
@@ -171,40 +176,73 @@ static unsigned choose_faults(uint64_t *plan, unsigned weights[_FAULT_NAME_MAX])
 		weights[FAULT_store_snapshot] = storm_faults[FAULT_store_snapshot].weight;
 	if (weights[FAULT_reshard_begins])
 		weights[FAULT_reshard_ends] = storm_faults[FAULT_reshard_ends].weight;
-	for (int i = 0; i < _FAULT_NAME_MAX; i++)
+	for (int i = 0; i < _MOMENT_FIRST; i++)
 		sum += weights[i];
 	return sum;
 }
 
-static int pick(unsigned dice, const unsigned weights[_FAULT_NAME_MAX])
+/* Some of those that wait for their moment, in most runs; the stream of the others does not feel it. */
+static unsigned choose_moments(uint64_t *plan, unsigned weights[_FAULT_NAME_MAX])
 {
-	int i = 0;
+	/* some by number, so that seed 329 stays the storm that it was before there were such faults */
+	bool is_calm = draw(plan, CALM_ONE_IN) == 0 || storm.what->seed % 47 == 0;
+	unsigned sum = 0;
+
+	for (int i = _MOMENT_FIRST; i < _FAULT_NAME_MAX; i++) {
+		weights[i] = draw(plan, 5) < 2 && !is_calm ? storm_faults[i].weight : 0;
+		sum += weights[i];
+	}
+	return sum;
+}
+
+static int pick(unsigned dice, const unsigned weights[_FAULT_NAME_MAX], int first)
+{
+	int i = first;
 
 	while (dice >= weights[i])
 		dice -= weights[i++];
 	return i;
 }
 
+static void tell_strike(unsigned entry, const char *words, int fault)
+{
+	if (storm.what->tells)
+		print_message("%7.1f s  strike %u: %s%s\n", (double)storm.sim->now_ms / 1000, entry, words, storm_faults[fault].name);
+}
+
+static void strike(unsigned entry, int fault)
+{
+	heal_what_is_due(false);
+	storm.random = mix(storm.what->seed, 100 + entry);
+	storm.totals->entries = entry;
+	storm.fired = &storm.totals->fired[fault];
+	if (storm.what->without[entry])
+		return;
+	tell_strike(entry, "", fault);
+	if (storm_faults[fault].strike())
+		++storm.totals->fired[fault];
+}
+
 static void rage(void)
 {
 	static const unsigned gaps_ms[] = { 6000, 15000, 40000 };
-	uint64_t plan = mix(storm.what->seed, 2);
-	unsigned weights[_FAULT_NAME_MAX], sum = choose_faults(&plan, weights);
+	uint64_t plan = mix(storm.what->seed, 2), moments = mix(storm.what->seed, 3);
+	unsigned weights[_FAULT_NAME_MAX], sum = choose_faults(&plan, weights), moment_sum = choose_moments(&moments, weights);
 	unsigned gap_ms = gaps_ms[draw(&plan, 3)];
 	int64_t until_ms = storm.sim->now_ms + (draw(&plan, 4) ? 4 + draw(&plan, 8) : 10 + draw(&plan, 30)) * MINUTE_MS;
 
 	for (unsigned entry = 1; entry < ENTRIES_MAX && storm.sim->now_ms < until_ms; entry++) {
-		int fault = entry == 1 ? FAULT_submit : pick(draw(&plan, sum), weights);
+		int fault = entry == 1 ? FAULT_submit : pick(draw(&plan, sum), weights, 0);
 		int64_t pass_ms = draw(&plan, 8) ? draw(&plan, gap_ms) : draw(&plan, 8 * gap_ms);
-		unsigned *fired = &storm.totals->fired[fault];
 
-		heal_what_is_due(false);
-		storm.random = mix(storm.what->seed, 100 + entry);
-		storm.totals->entries = entry;
-		if (storm.what->tells && !storm.what->without[entry])
-			print_message("%7.1f s  strike %u: %s\n", (double)storm.sim->now_ms / 1000, entry, storm_faults[fault].name);
-		if (!storm.what->without[entry] && storm_faults[fault].strike(fired))
-			++*fired;
+		strike(entry, fault);
+		if (moment_sum && draw(&moments, MOMENT_ONE_IN) == 0) {
+			fault = pick(draw(&moments, moment_sum), weights, _MOMENT_FIRST);
+			if (!storm.what->without[entry])
+				tell_strike(entry, "waits for the moment of ", fault);
+			if (!storm.what->without[entry])
+				moment_arm(fault, mix(storm.what->seed, 100000 + entry));
+		}
 		sim_pass(storm.sim, pass_ms);
 	}
 	heal_what_is_due(true);

@@ -7,13 +7,13 @@
  *	storm_judge.c     how every change must have ended
  *	storm_calls.c     faults of messages and of the fleet
  *	storm_world.c     faults of processes, stores and clocks, and people
+ *	storm_moments.c   faults that wait for the moment in which they matter
  *	storm_faults.def  the table of them
  *	storm_trace.c     a hash of every message in its order
  *	storm_search.c    many runs in several processes, and the search for a smaller one that fails
  */
 #include "controllers_fixture.h"
 
-#define READY_SLACK_MS 8000 /* a read's deadline, the freshness of a look, a moment */
 #define KEYSPACES 2
 #define SHARDS_STORM_MAX 16
 #define CHANGES_STORM_MAX 24
@@ -23,11 +23,23 @@
 enum fault_name {
 #define FAULT(name, weight, words) FAULT_##name,
 #define COUNT(name, words) FAULT_##name,
+#define MOMENT(name, weight, words)
 #include "storm_faults.def"
 #undef FAULT
 #undef COUNT
+#undef MOMENT
+	_MOMENT_FIRST, /* these are planned apart from those above */
+	_MOMENT_BEFORE = _MOMENT_FIRST - 1,
+#define FAULT(name, weight, words)
+#define COUNT(name, words)
+#define MOMENT(name, weight, words) FAULT_##name,
+#include "storm_faults.def"
+#undef FAULT
+#undef COUNT
+#undef MOMENT
 	_FAULT_NAME_MAX
 };
+#define MOMENTS ((int)_FAULT_NAME_MAX - (int)_MOMENT_FIRST)
 
 /* A run, and what is left out of it. */
 struct storm_case {
@@ -64,20 +76,35 @@ struct boundary_plan {
 	unsigned *fired;
 };
 
+/* A fault that waits for its moment. */
+struct moment {
+	bool is_set;
+	unsigned nth;	 /* of those that fit */
+	unsigned stage;	 /* of one that has several */
+	bool is_whole;	 /* of one that releases some shards, or all */
+	unsigned process; /* whose moment it was */
+	uint64_t random;
+	char uuid[UUID_LENGTH + 1];
+};
+
 struct storm {
 	const struct storm_case *what;
 	struct storm_totals *totals;
 	struct sim *sim;
 	uint64_t random; /* of the entry that strikes */
+	unsigned *fired; /* its count, for one that strikes later */
 	uint64_t delays; /* of the store */
 	uint64_t trace;
-	bool traces, serves, is_slow, has_snapshot;
+	bool traces, serves, is_slow, has_snapshot, keeps_snapshot;
 	unsigned controllers;
 	size_t shard_count;
 	const char *shards[SHARDS_STORM_MAX];
 	char shard_names[SHARDS_STORM_MAX][8];
 	struct boundary_plan at_boundary;
-	int64_t store_up_ms, store_slow_until_ms;
+	struct moment moments[MOMENTS];
+	unsigned armed; /* of those */
+	char looking[SIM_CONTROLLERS_MAX][UUID_LENGTH + 1]; /* whose rows a process has asked for last */
+	int64_t store_up_ms, store_slow_until_ms, store_takes_next_ms;
 	struct { /* of a keyspace */
 		int64_t vtctld_up_ms, tablet_up_ms, shards_free_ms;
 		char tablet[SHARD_NAME_MAX + 1]; /* that is away; "": none */
@@ -94,15 +121,20 @@ extern struct storm storm;
 struct storm_fault {
 	const char *name, *words;
 	unsigned weight;
-	bool (*strike)(unsigned *fired); /* false: there was nothing to strike. NULL: only counted */
+	bool (*strike)(void); /* false: there was nothing to strike, or it counts itself later. NULL: only counted */
+	/* asked at every boundary while it waits: true when it has struck */
+	bool (*moment)(struct controller *controller, enum boundary_kind kind, struct moment *moment);
 };
 extern const struct storm_fault storm_faults[_FAULT_NAME_MAX];
 
-#define FAULT(name, weight, words) bool strike_##name(unsigned *fired);
+#define FAULT(name, weight, words) bool strike_##name(void);
 #define COUNT(name, words)
+#define MOMENT(name, weight, words) \
+	bool moment_##name(struct controller *controller, enum boundary_kind kind, struct moment *moment);
 #include "storm_faults.def"
 #undef FAULT
 #undef COUNT
+#undef MOMENT
 
 /** chance() - a number below @below, of the stream of the entry that strikes */
 unsigned chance(unsigned below);
@@ -113,6 +145,13 @@ uint64_t storm_run(const struct storm_case *what, bool traces, struct storm_tota
 
 /* storm_world.c */
 extern const char *const storm_keyspaces[KEYSPACES];
+struct storm_statement {
+	const char *ddl, *fragment; /* NULL: the table itself */
+	bool is_there;
+	const char *undo;
+};
+const struct storm_statement *statement_of(const char *ddl);
+bool is_intended(const struct change *change, const char *definition);
 void boundary_strikes(struct controller *controller, enum boundary_kind kind);
 int64_t store_takes_ms(struct controller *controller, const struct request *request, void *user);
 bool may_start(unsigned kept);
@@ -125,6 +164,13 @@ void heal_processes(void);
 void heal_fleet(unsigned keyspace, bool all);
 unsigned any_keyspace(void);
 const char *any_shard(unsigned keyspace);
+const char *any_shards(unsigned keyspace, char *ret, size_t size);
+void make_uuid(char ret[UUID_LENGTH + 1]);
+
+/* storm_moments.c */
+void moment_arm(int fault, uint64_t random);
+void moments_strike(struct controller *controller, enum boundary_kind kind);
+void moments_end(void);
 
 /* storm_judge.c */
 bool has_ended(const struct change *change);

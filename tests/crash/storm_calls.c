@@ -47,45 +47,45 @@ static struct fault any_call(void)
 			       .times = 1 + chance(3) };
 }
 
-static bool arm(struct fault fault, unsigned *fired)
+static bool arm(struct fault fault)
 {
-	fault.fired = fired;
+	fault.fired = storm.fired;
 	fleet_fault(any_fleet(), &fault);
 	return false; /* it counts itself, when a call comes */
 }
 
-bool strike_lost_before(unsigned *fired)
+bool strike_lost_before(void)
 {
 	struct fault fault = any_call();
 
 	fault.drop = true;
-	return arm(fault, fired);
+	return arm(fault);
 }
 
-bool strike_lost_after(unsigned *fired)
+bool strike_lost_after(void)
 {
 	struct fault fault = any_call();
 
 	fault.drop = true;
 	fault.when = FAULT_AFTER;
-	return arm(fault, fired);
+	return arm(fault);
 }
 
-bool strike_any_code_before(unsigned *fired)
+bool strike_any_code_before(void)
 {
 	struct fault fault = any_call();
 
 	fault.code = 1 + (int)chance(CODES - 1);
-	return arm(fault, fired);
+	return arm(fault);
 }
 
-bool strike_any_code_after(unsigned *fired)
+bool strike_any_code_after(void)
 {
 	struct fault fault = any_call();
 
 	fault.code = 1 + (int)chance(CODES - 1);
 	fault.when = FAULT_AFTER;
-	return arm(fault, fired);
+	return arm(fault);
 }
 
 static int64_t timeout_of(enum vtctld_method method)
@@ -93,35 +93,35 @@ static int64_t timeout_of(enum vtctld_method method)
 	return vtctld_method_is_effect(method) ? EFFECT_TIMEOUT_MS : READ_TIMEOUT_MS;
 }
 
-static bool delay(enum fault_when when, unsigned *fired)
+static bool delay(enum fault_when when)
 {
 	struct fault fault = any_call();
 
 	fault.when = when;
 	fault.delay_ms = 1 + chance((unsigned)timeout_of(fault.method) - 100);
-	return arm(fault, fired);
+	return arm(fault);
 }
 
-bool strike_late_before(unsigned *fired)
+bool strike_late_before(void)
 {
-	return delay(FAULT_BEFORE, fired);
+	return delay(FAULT_BEFORE);
 }
 
-bool strike_late_after(unsigned *fired)
+bool strike_late_after(void)
 {
-	return delay(FAULT_AFTER, fired);
+	return delay(FAULT_AFTER);
 }
 
-bool strike_past_deadline(unsigned *fired)
+bool strike_past_deadline(void)
 {
 	struct fault fault = any_call();
 
 	fault.when = FAULT_AFTER;
 	fault.delay_ms = timeout_of(fault.method) + chance(60000);
-	return arm(fault, fired);
+	return arm(fault);
 }
 
-static const char *any_shards(unsigned keyspace, char *ret, size_t size)
+const char *any_shards(unsigned keyspace, char *ret, size_t size)
 {
 	const struct fleet *fleet = storm.sim->fleets[keyspace];
 	size_t used = 0;
@@ -133,11 +133,11 @@ static const char *any_shards(unsigned keyspace, char *ret, size_t size)
 	return ret;
 }
 
-static bool some_shards(bool drop, unsigned *fired)
+static bool some_shards(bool drop)
 {
 	unsigned keyspace = any_keyspace();
 	struct fault fault = { .method = any_effect(), .nth = 1, .times = 1 + chance(3), .when = FAULT_AFTER, .drop = drop,
-			       .code = 1 + (int)chance(CODES - 1), .fired = fired };
+			       .code = 1 + (int)chance(CODES - 1), .fired = storm.fired };
 	char shards[SHARDS_STORM_MAX * 16];
 
 	fault.shards = any_shards(keyspace, shards, sizeof(shards));
@@ -145,18 +145,18 @@ static bool some_shards(bool drop, unsigned *fired)
 	return false;
 }
 
-bool strike_some_shards(unsigned *fired)
+bool strike_some_shards(void)
 {
-	return some_shards(false, fired);
+	return some_shards(false);
 }
 
-bool strike_some_shards_lost(unsigned *fired)
+bool strike_some_shards_lost(void)
 {
-	return some_shards(true, fired);
+	return some_shards(true);
 }
 
 /* By a proxy that got no good answer itself, so the client gets none. */
-bool strike_repeated(unsigned *fired)
+bool strike_repeated(void)
 {
 	static const int codes[] = { 1, 4, 8, 10, 13, 14 };
 	struct fault fault = { .method = any_effect(), .nth = 1, .times = 1 + chance(3), .repeat = true,
@@ -164,17 +164,18 @@ bool strike_repeated(unsigned *fired)
 
 	fault.drop = chance(2);
 	fault.code = codes[chance(sizeof(codes) / sizeof(codes[0]))];
-	return arm(fault, fired);
+	return arm(fault);
 }
 
-static bool odd_read(bool twice, unsigned *fired)
+static bool odd_read(bool twice)
 {
 	unsigned keyspace = any_keyspace();
-	struct fault fault = { .method = any_read(), .nth = 1, .times = 1 + chance(3), .fired = fired };
+	struct fault fault = { .method = any_read(), .nth = 1, .times = 1 + chance(3), .fired = storm.fired };
 
 	if (twice) {
 		fault.method = VTCTLD_GET_SCHEMA_MIGRATIONS;
 		fault.doubled = any_shard(keyspace);
+		fault.stale_first = chance(2);
 	} else {
 		fault.missing = any_shard(keyspace);
 	}
@@ -182,23 +183,22 @@ static bool odd_read(bool twice, unsigned *fired)
 	return false;
 }
 
-bool strike_shard_missing(unsigned *fired)
+bool strike_shard_missing(void)
 {
-	return odd_read(false, fired);
+	return odd_read(false);
 }
 
-bool strike_shard_twice(unsigned *fired)
+bool strike_shard_twice(void)
 {
-	return odd_read(true, fired);
+	return odd_read(true);
 }
 
 /* ---- vtctld and tablets. ---- */
 
-bool strike_vtctld_away(unsigned *fired)
+bool strike_vtctld_away(void)
 {
 	unsigned keyspace = any_keyspace();
 
-	(void)fired;
 	fleet_vtctld(storm.sim->fleets[keyspace], false);
 	storm.at[keyspace].vtctld_up_ms = storm.sim->now_ms + 1000 + chance(180000);
 	return true;
@@ -225,37 +225,32 @@ static bool away(enum tablet_event event)
 	return fleet_tablet(storm.sim->fleets[keyspace], storm.at[keyspace].tablet, event);
 }
 
-bool strike_tablet_stopped(unsigned *fired)
+bool strike_tablet_stopped(void)
 {
-	(void)fired;
 	return away(TABLET_STOP);
 }
 
-bool strike_tablet_killed(unsigned *fired)
+bool strike_tablet_killed(void)
 {
-	(void)fired;
 	return away(TABLET_KILL);
 }
 
-bool strike_tablet_paused(unsigned *fired)
+bool strike_tablet_paused(void)
 {
-	(void)fired;
 	return away(TABLET_PAUSE);
 }
 
-bool strike_reparent_planned(unsigned *fired)
+bool strike_reparent_planned(void)
 {
 	unsigned keyspace = any_keyspace();
 
-	(void)fired;
 	return !storm.at[keyspace].tablet[0] && fleet_reparent(storm.sim->fleets[keyspace], any_shard(keyspace), false);
 }
 
-bool strike_reparent_emergency(unsigned *fired)
+bool strike_reparent_emergency(void)
 {
 	unsigned keyspace;
 
-	(void)fired;
 	if (!take_tablet(&keyspace))
 		return false;
 	storm.at[keyspace].is_dead = true;
@@ -270,13 +265,12 @@ static const struct storm_change *any_change(void)
 }
 
 /* What was applied or has ended was there long before; replication is not so late. */
-bool strike_row_lost(unsigned *fired)
+bool strike_row_lost(void)
 {
 	const struct storm_change *change = any_change();
 	struct fleet *fleet = change ? sim_fleet(storm.sim, change->keyspace) : NULL;
 	unsigned keyspace = change && change->keyspace == storm_keyspaces[1];
 
-	(void)fired;
 	if (!change || storm.at[keyspace].tablet[0])
 		return false;
 	for (size_t i = 0; i < fleet_shard_count(fleet); i++) {
@@ -303,39 +297,34 @@ static bool hinder(bool (*act)(struct fleet *fleet, const char *shard, bool on))
 	return act(storm.sim->fleets[keyspace], any_shard(keyspace), true);
 }
 
-bool strike_lag(unsigned *fired)
+bool strike_lag(void)
 {
-	(void)fired;
 	return hinder(fleet_unready);
 }
 
-bool strike_copy_stalls(unsigned *fired)
+bool strike_copy_stalls(void)
 {
-	(void)fired;
 	return hinder(fleet_hold_copy);
 }
 
-bool strike_cutover_blocked(unsigned *fired)
+bool strike_cutover_blocked(void)
 {
-	(void)fired;
 	return hinder(fleet_block_cutover);
 }
 
-bool strike_reshard_begins(unsigned *fired)
+bool strike_reshard_begins(void)
 {
 	unsigned keyspace = any_keyspace();
 
-	(void)fired;
 	return fleet_shard_count(storm.sim->fleets[keyspace]) < SHARDS_STORM_MAX &&
 	       fleet_split(storm.sim->fleets[keyspace], any_shard(keyspace));
 }
 
-bool strike_reshard_ends(unsigned *fired)
+bool strike_reshard_ends(void)
 {
 	unsigned keyspace = any_keyspace();
 	size_t before = fleet_shard_count(storm.sim->fleets[keyspace]);
 
-	(void)fired;
 	if (storm.at[keyspace].tablet[0]) /* it may be the shard that goes */
 		return false;
 	fleet_end_split(storm.sim->fleets[keyspace], chance(3) != 0);
@@ -356,48 +345,49 @@ static bool meddle(enum sim_verb verb, bool all)
 	return true;
 }
 
-bool strike_other_cancels(unsigned *fired)
+bool strike_other_cancels(void)
 {
-	(void)fired;
 	return meddle(SIM_CANCEL, chance(2));
 }
 
-bool strike_other_completes(unsigned *fired)
+bool strike_other_completes(void)
 {
-	(void)fired;
 	return meddle(SIM_COMPLETE, chance(2));
 }
 
-bool strike_other_retries(unsigned *fired)
+bool strike_other_retries(void)
 {
-	(void)fired;
 	return meddle(SIM_RETRY, chance(2));
 }
 
-bool strike_other_cleans_up(unsigned *fired)
+bool strike_other_cleans_up(void)
 {
-	(void)fired;
 	return meddle(SIM_CLEANUP, true);
 }
 
-bool strike_migration_fails(unsigned *fired)
+bool strike_migration_fails(void)
 {
-	(void)fired;
 	return meddle(SIM_FAIL, false);
 }
 
-bool strike_other_submits(unsigned *fired)
+/* Of somebody else: version 1, as Vitess makes them. */
+void make_uuid(char ret[UUID_LENGTH + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+
+	snprintf(ret, UUID_LENGTH + 1, "0f0e1647_0000_11f0_8000_000000000000");
+	for (size_t i = 24; i < UUID_LENGTH; i++)
+		ret[i] = digits[chance(16)];
+}
+
+bool strike_other_submits(void)
 {
 	unsigned keyspace = any_keyspace();
-	static const char digits[] = "0123456789abcdef";
 	char *uuid = storm.at[keyspace].foreign;
 
-	(void)fired;
 	if (uuid[0])
 		return false;
-	snprintf(uuid, UUID_LENGTH + 1, "0f0e1647_0000_11f0_8000_000000000000");
-	for (size_t i = 24; i < UUID_LENGTH; i++)
-		uuid[i] = digits[chance(16)];
+	make_uuid(uuid);
 	storm.at[keyspace].foreign_until_ms = storm.sim->now_ms + 10000 + chance(300000);
 	fleet_submit_foreign(storm.sim->fleets[keyspace], uuid, "somebody", chance(3) ? NULL : any_shard(keyspace),
 			     "alter table somebodys add column z int");

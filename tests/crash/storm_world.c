@@ -22,41 +22,37 @@ static struct controller *any_process(enum controller_state state)
 	return NULL;
 }
 
-bool strike_kill_now(unsigned *fired)
+bool strike_kill_now(void)
 {
 	struct controller *controller = any_process(CONTROLLER_ALIVE);
 
-	(void)fired;
 	if (controller)
 		sim_kill(controller);
 	return controller;
 }
 
-bool strike_pause_now(unsigned *fired)
+bool strike_pause_now(void)
 {
 	struct controller *controller = any_process(CONTROLLER_ALIVE);
 
-	(void)fired;
 	if (controller)
 		sim_pause(controller, 1000 + chance(150000));
 	return controller;
 }
 
-bool strike_terminate(unsigned *fired)
+bool strike_terminate(void)
 {
 	struct controller *controller = any_process(CONTROLLER_ALIVE);
 
-	(void)fired;
 	if (controller)
 		sim_terminate(controller);
 	return controller;
 }
 
-bool strike_start_again(unsigned *fired)
+bool strike_start_again(void)
 {
 	struct controller *controller = any_process(CONTROLLER_PAUSED);
 
-	(void)fired;
 	if (controller && chance(2)) {
 		sim_continue(controller);
 		return true;
@@ -67,22 +63,22 @@ bool strike_start_again(unsigned *fired)
 	return controller;
 }
 
-static bool plan_boundary(bool pauses, unsigned *fired)
+static bool plan_boundary(bool pauses)
 {
-	storm.at_boundary = (struct boundary_plan){ .is_set = true, .pauses = pauses, .fired = fired,
+	storm.at_boundary = (struct boundary_plan){ .is_set = true, .pauses = pauses, .fired = storm.fired,
 						    .kind = (enum boundary_kind)chance(_BOUNDARY_KIND_MAX),
 						    .nth = 1 + chance(3), .any_call = chance(5) == 0 };
 	return false; /* it counts itself, when one passes */
 }
 
-bool strike_kill_at_boundary(unsigned *fired)
+bool strike_kill_at_boundary(void)
 {
-	return plan_boundary(false, fired);
+	return plan_boundary(false);
 }
 
-bool strike_pause_at_boundary(unsigned *fired)
+bool strike_pause_at_boundary(void)
 {
-	return plan_boundary(true, fired);
+	return plan_boundary(true);
 }
 
 static int call_of(const struct controller *controller, enum boundary_kind kind)
@@ -132,15 +128,13 @@ static bool set_store(enum store_model_state state)
 	return true;
 }
 
-bool strike_store_away(unsigned *fired)
+bool strike_store_away(void)
 {
-	(void)fired;
 	return set_store(STORE_MODEL_DOWN);
 }
 
-bool strike_store_read_only(unsigned *fired)
+bool strike_store_read_only(void)
 {
-	(void)fired;
 	return set_store(STORE_MODEL_READ_ONLY);
 }
 
@@ -154,21 +148,18 @@ static bool fail_calls(enum store_model_when when)
 	return false;
 }
 
-bool strike_store_fails_before(unsigned *fired)
+bool strike_store_fails_before(void)
 {
-	(void)fired;
 	return fail_calls(STORE_MODEL_BEFORE);
 }
 
-bool strike_store_fails_after(unsigned *fired)
+bool strike_store_fails_after(void)
 {
-	(void)fired;
 	return fail_calls(STORE_MODEL_AFTER);
 }
 
-bool strike_store_slow(unsigned *fired)
+bool strike_store_slow(void)
 {
-	(void)fired;
 	storm.store_slow_until_ms = storm.sim->now_ms + 2000 + chance(100000);
 	return storm.is_slow;
 }
@@ -181,6 +172,11 @@ int64_t store_takes_ms(struct controller *controller, const struct request *requ
 	(void)controller;
 	(void)request;
 	(void)user;
+	if (storm.store_takes_next_ms) {
+		takes_ms = storm.store_takes_next_ms;
+		storm.store_takes_next_ms = 0;
+		return takes_ms;
+	}
 	if (storm.sim->now_ms >= storm.store_slow_until_ms)
 		return 0;
 	storm.delays = mix(storm.delays, 1);
@@ -191,18 +187,18 @@ int64_t store_takes_ms(struct controller *controller, const struct request *requ
 	return takes_ms;
 }
 
-bool strike_store_snapshot(unsigned *fired)
+bool strike_store_snapshot(void)
 {
-	(void)fired;
+	if (storm.keeps_snapshot)
+		return false;
 	store_model_snapshot(storm.sim->model);
 	storm.has_snapshot = true;
 	return true;
 }
 
-bool strike_store_fail_over(unsigned *fired)
+bool strike_store_fail_over(void)
 {
-	(void)fired;
-	if (!storm.has_snapshot)
+	if (!storm.has_snapshot || storm.keeps_snapshot)
 		return false;
 	sim_fail_over(storm.sim);
 	storm.has_snapshot = false; /* an hour later nobody makes such a replica the primary */
@@ -211,18 +207,16 @@ bool strike_store_fail_over(unsigned *fired)
 
 /* ---- Clocks. ---- */
 
-bool strike_store_clock(unsigned *fired)
+bool strike_store_clock(void)
 {
-	(void)fired;
 	sim_set_store_clock(storm.sim, (int64_t)chance(100000) - 50000);
 	return true;
 }
 
-bool strike_wall_clock(unsigned *fired)
+bool strike_wall_clock(void)
 {
 	struct controller *controller = any_process((enum controller_state)chance(3));
 
-	(void)fired;
 	if (!controller)
 		return false;
 	storm.sim->walls_were_set = true;
@@ -230,11 +224,10 @@ bool strike_wall_clock(unsigned *fired)
 	return true;
 }
 
-bool strike_clock_rate(unsigned *fired)
+bool strike_clock_rate(void)
 {
 	struct controller *controller = any_process(CONTROLLER_DEAD);
 
-	(void)fired;
 	if (controller)
 		controller->rate_percent = 80 + (int)chance(41);
 	return controller;
@@ -247,18 +240,46 @@ bool may_start(unsigned kept)
 	return storm.sim->controller_count + kept < SIM_CONTROLLERS_MAX;
 }
 
-static const char *const statements[] = {
-	"alter table t0 add column c int",	   "alter table t1 add column c int",
-	"alter table t2 add column c int",	   "alter table t3 add column c int",
-	"alter table t4 add column c varchar(20)", "alter table t5 add index note (note)",
-	"alter table t6 drop column note",	   "alter table t7 modify column note varchar(90)",
-	"create table n0 (id bigint primary key)", "create table n1 (id bigint primary key)",
-	"create table n2 (id bigint primary key)", "create view v0 as select id from t0",
-	"create view v1 as select id from t1",	   "drop table d0",
-	"drop table d1",			   "alter table t0 add column e int",
-	"alter table t1 add column e int",	   "alter table t2 add column e int",
+static const struct storm_statement statements[] = {
+	{ "alter table t0 add column c int", "`c` int", true, "alter table t0 drop column c" },
+	{ "alter table t1 add column c int", "`c` int", true, "alter table t1 drop column c" },
+	{ "alter table t2 add column c int", "`c` int", true, "alter table t2 drop column c" },
+	{ "alter table t3 add column c int", "`c` int", true, "alter table t3 drop column c" },
+	{ "alter table t4 add column c varchar(20)", "`c` varchar(20)", true, "alter table t4 drop column c" },
+	{ "alter table t5 add index note (note)", "KEY `note`", true, "alter table t5 drop index note" },
+	{ "alter table t6 drop column note", "`note`", false, "alter table t6 add column note varchar(64)" },
+	/* clauses that are not understood are proven by equality alone */
+	{ "alter table t7 modify column note varchar(90)", "`note` varchar", true, "alter table t7 modify column note varchar(64)" },
+	{ "create table n0 (id bigint primary key)", NULL, true, "drop table n0" },
+	{ "create table n1 (id bigint primary key)", NULL, true, "drop table n1" },
+	{ "create table n2 (id bigint primary key)", NULL, true, "drop table n2" },
+	{ "create view v0 as select id from t0", NULL, true, "drop view v0" },
+	{ "create view v1 as select id from t1", NULL, true, "drop view v1" },
+	{ "drop table d0", NULL, false, "create table d0 (id bigint primary key)" },
+	{ "drop table d1", NULL, false, "create table d1 (id bigint primary key)" },
+	{ "alter table t0 add column e int", "`e` int", true, "alter table t0 drop column e" },
+	{ "alter table t1 add column e int", "`e` int", true, "alter table t1 drop column e" },
+	{ "alter table t2 add column e int", "`e` int", true, "alter table t2 drop column e" },
 };
 #define STATEMENTS (sizeof(statements) / sizeof(statements[0]))
+
+const struct storm_statement *statement_of(const char *ddl)
+{
+	for (size_t i = 0; i < STATEMENTS; i++)
+		if (strcmp(statements[i].ddl, ddl) == 0)
+			return &statements[i];
+	fail_msg("nobody asked for %s", ddl);
+	return NULL;
+}
+
+bool is_intended(const struct change *change, const char *definition)
+{
+	const struct storm_statement *statement = statement_of(change->ddl);
+
+	if (!statement->fragment || !definition)
+		return statement->is_there == (definition != NULL);
+	return statement->is_there == (strstr(definition, statement->fragment) != NULL);
+}
 
 static void start(const struct ask *ask)
 {
@@ -266,21 +287,20 @@ static void start(const struct ask *ask)
 }
 
 /* In a pipeline `vtddl run` does all of it, now and then two of them at once; beside daemons `vtddl submit` ends soon. */
-bool strike_submit(unsigned *fired)
+bool strike_submit(void)
 {
 	struct storm_change *change = &storm.changes[storm.change_count];
 	unsigned first = chance(STATEMENTS), keyspace = any_keyspace();
 	bool runs = !storm.serves || chance(5) == 0, open_gate = chance(3) != 0, twice = chance(4) == 0;
 	int64_t deadline_ms = chance(4) ? 0 : 10 * HOUR_MS;
 
-	(void)fired;
 	if (storm.change_count == storm.change_limit || !may_start(SLOTS_KEPT + 2))
 		return false;
 	for (unsigned i = 0; i < storm.change_count; i++) /* a statement of its own, if there is one */
-		if (storm.changes[i].ask.ddl == statements[first] && storm.changes[i].keyspace == storm_keyspaces[keyspace])
+		if (storm.changes[i].ask.ddl == statements[first].ddl && storm.changes[i].keyspace == storm_keyspaces[keyspace])
 			first = (first + 1) % STATEMENTS;
 	*change = (struct storm_change){ .keyspace = storm_keyspaces[keyspace] };
-	change->ask = (struct ask){ .keyspace = change->keyspace, .ddl = statements[first], .open_gate = open_gate,
+	change->ask = (struct ask){ .keyspace = change->keyspace, .ddl = statements[first].ddl, .open_gate = open_gate,
 				    .goal = runs ? GOAL_VERIFIED : GOAL_SUBMITTED, .deadline_ms = deadline_ms };
 	storm.change_count++;
 	start(&change->ask);
@@ -337,40 +357,36 @@ static struct storm_change *any_change(void)
 	return change && change_of(change) && may_start(SLOTS_KEPT) ? change : NULL;
 }
 
-bool strike_run_again(unsigned *fired)
+bool strike_run_again(void)
 {
 	struct storm_change *change = storm.change_count ? &storm.changes[chance(storm.change_count)] : NULL;
 
-	(void)fired;
 	if (!change || !may_start(SLOTS_KEPT))
 		return false;
 	start(&change->ask);
 	return true;
 }
 
-bool strike_release(unsigned *fired)
+bool strike_release(void)
 {
 	struct storm_change *change = any_change();
 
-	(void)fired;
 	if (change)
 		ask_again(change, storm.serves ? GOAL_SUBMITTED : GOAL_VERIFIED, true);
 	return change;
 }
 
-bool strike_cancel(unsigned *fired)
+bool strike_cancel(void)
 {
 	struct storm_change *change = any_change();
 
-	(void)fired;
 	if (change)
 		ask_again(change, GOAL_CANCELLED, false);
 	return change;
 }
 
-bool strike_verify_stopped(unsigned *fired)
+bool strike_verify_stopped(void)
 {
-	(void)fired;
 	for (unsigned i = 0; i < storm.change_count; i++) {
 		const struct change *record = change_of(&storm.changes[i]);
 		struct ask ask = { .keyspace = storm.changes[i].keyspace, .uuid = storm.changes[i].uuid,
@@ -391,6 +407,7 @@ void heal_processes(void)
 	struct sim *sim = storm.sim;
 
 	storm.at_boundary.is_set = false;
+	moments_end();
 	storm.store_slow_until_ms = 0;
 	store_model_set(sim->model, STORE_MODEL_UP);
 	for (size_t i = 0; i < sim->controller_count; i++) {

@@ -43,7 +43,7 @@ static void move_primary(struct controller *controller, enum boundary_kind kind,
 /* Held on both shards, then released on the first by a process whose store is lost. */
 static struct sim *released_and_forgotten(void)
 {
-	struct sim *sim = sim_new(&(struct sim_config){ .shards = two, .shard_count = 2, .seed = 12 });
+	struct sim *sim = sim_new(&(struct sim_config){ .shards = two, .shard_count = 2, .seed = 12, .world_moves = true });
 	struct ask hold = { .keyspace = "commerce", .ddl = ADD, .goal = GOAL_READY };
 
 	sim_run(sim, &hold, HOUR_MS);

@@ -23,7 +23,6 @@
 
 #define MINUTE_MS (60 * 1000LL)
 #define STORM_MS (8 * MINUTE_MS)
-#define READY_SLACK_MS 8000
 #define COMMANDS_MAX 400
 
 static const char *const shard_sets[][4] = { { "-" }, { "-80", "80-" }, { "-40", "40-80", "80-c0", "c0-" } };
@@ -284,7 +283,7 @@ static void begin(uint64_t seed)
 	storm.disk_odds = 30 + chance(400);
 	storm.sim = sim_disk_new(&(struct sim_config){ .shards = storm.shards, .shard_count = storm.shard_count, .seed = seed,
 						       .copy_ms = chance(2) ? 0 : 30000 + chance(300000),
-						       .ready_slack_ms = READY_SLACK_MS });
+						       .world_moves = true });
 	sim_disk_on_death(on_death, NULL);
 	sim_disk_on_boundary(on_boundary, NULL);
 	disk_judge(judge, NULL);

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "fleet_model.h"
+#include "vtddl/observation.h"
 
 #define COPY_DEFAULT_MS 3300 /* with the tick before and the one after: held 5 s after the submit */
 #define ROWS_DEFAULT 1000
@@ -122,6 +123,7 @@ struct shard *shard_new(struct fleet *fleet, const char *name, bool serving)
 	shard->cutover.step_ms = NEVER;
 	shard->leftover_ms = NEVER;
 	shard->moving_ms = NEVER;
+	shard->moved_ms = shard->opened_ms = -1;
 	shard->minute_ms = fleet->now_ms + fleet_spread(fleet, shard->number, "minute", 1, MINUTE_MS);
 	shard->primary = tablet_new(fleet, shard);
 	schema_init(&shard->schema, &fleet->memory);
@@ -305,6 +307,24 @@ const struct migration *fleet_row(const struct fleet *fleet, size_t shard, const
 	assert(shard < fleet->shard_count);
 	row = shard_find_row(fleet->shards[shard], uuid);
 	return row != NULL ? &row->now : NULL;
+}
+
+bool fleet_ready(const struct fleet *fleet, size_t number, const char *uuid)
+{
+	const struct shard *shard = fleet->shards[number];
+	const struct row *row = shard_find_row(shard, uuid);
+
+	if (row == NULL || !migration_is_ready(&row->now))
+		return false;
+	/* An immediate operation waits for nothing; a copy is ready when its stream is. */
+	return row->now.status == MIGRATION_QUEUED ||
+	       (row->shown_ms >= row->run_ms && row->shown_ms > shard->opened_ms);
+}
+
+int64_t fleet_moved_ms(const struct fleet *fleet, size_t shard)
+{
+	assert(shard < fleet->shard_count);
+	return fleet->shards[shard]->moved_ms;
 }
 
 size_t fleet_row_count(const struct fleet *fleet, size_t shard)

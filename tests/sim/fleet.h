@@ -75,6 +75,8 @@ struct fault {
 	bool drop;	     /* never answer: the client's deadline ends it */
 	const char *missing; /* reads: leave this shard out of the answer; it stays OK */
 	const char *doubled; /* reads: this shard's rows twice, the second as stale as the shard's start */
+	bool stale_first;    /* ... and that one first */
+	const char *unknown; /* rows: comma list of shards whose status is one that nobody knows yet */
 	bool repeat;	     /* effects: it arrives a second time so much later, and within its deadline has its
 			      * effect again, whatever becomes of its client */
 	int64_t repeat_ms;
@@ -124,6 +126,8 @@ void fleet_cleanup(struct fleet *fleet, const char *uuid, const char *shard);
 void fleet_lose_row(struct fleet *fleet, const char *uuid, const char *shard);
 /** fleet_fail() - the migration fails on that shard with @message */
 void fleet_fail(struct fleet *fleet, const char *uuid, const char *shard, const char *message);
+/** fleet_rerun() - the migration fails on that shard, is retried, and runs again at this moment */
+void fleet_rerun(struct fleet *fleet, const char *uuid, const char *shard);
 /** fleet_submit_foreign() - somebody's ALTER TABLE under its own uuid and context, on one shard or all */
 void fleet_submit_foreign(struct fleet *fleet, const char *uuid, const char *context, const char *shard,
 			  const char *ddl);
@@ -138,6 +142,10 @@ size_t fleet_shard_number(const struct fleet *fleet, size_t shard);
 uint64_t fleet_changes(const struct fleet *fleet);
 /** fleet_row() - the row of @uuid on a shard; NULL: none. Valid until the fleet changes */
 const struct migration *fleet_row(const struct fleet *fleet, size_t shard, const char *uuid);
+/** fleet_ready() - the row of @uuid on a shard is held and ready, and no leftover of an earlier run or primary */
+bool fleet_ready(const struct fleet *fleet, size_t shard, const char *uuid);
+/** fleet_moved_ms() - when the shard got its present primary; -1: it was made with it */
+int64_t fleet_moved_ms(const struct fleet *fleet, size_t shard);
 /** fleet_row_count() - rows on a shard, of all uuids */
 size_t fleet_row_count(const struct fleet *fleet, size_t shard);
 /** fleet_definition() - CREATE statement of a table or view on a shard; NULL: none */

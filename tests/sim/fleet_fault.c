@@ -45,6 +45,7 @@ void fleet_fault(struct fleet *fleet, const struct fault *fault)
 	armed->fault.text = arena_strdup(&fleet->memory, fault->text);
 	armed->fault.missing = arena_strdup(&fleet->memory, fault->missing);
 	armed->fault.doubled = arena_strdup(&fleet->memory, fault->doubled);
+	armed->fault.unknown = arena_strdup(&fleet->memory, fault->unknown);
 	if (armed->fault.nth == 0)
 		armed->fault.nth = 1;
 	if (armed->fault.times == 0)
@@ -132,6 +133,7 @@ static void tablet_start(struct fleet *fleet, struct shard *shard)
 	primary->ready_ms = fleet->now_ms + START_MS;
 	primary->start_s = fleet_wall_s(fleet);
 	primary->shutdown_s = 0;
+	shard->opened_ms = fleet->now_ms;
 	shard->leftover_ms = fleet->now_ms + LEFTOVER_MS;
 	shard->stream_ms = fleet->now_ms + STREAM_MS;
 }
@@ -174,6 +176,7 @@ bool fleet_reparent(struct fleet *fleet, const char *name, bool emergency)
 	shard_interrupt(fleet, shard);
 	shard->primary = tablet_new(fleet, shard);
 	shard->term_start_s = fleet_wall_s(fleet);
+	shard->moved_ms = shard->opened_ms = fleet->now_ms;
 	shard->stream_ms = fleet->now_ms;
 	shard->leftover_ms = NEVER;
 	old->type = emergency ? TABLET_UNKNOWN : TABLET_REPLICA;
@@ -441,6 +444,20 @@ void fleet_fail(struct fleet *fleet, const char *uuid, const char *name, const c
 	if (row != NULL && row_is_live(row))
 		row_end(fleet, shard, row, MIGRATION_FAILED,
 			message != NULL ? message : "vreplication: terminal error");
+}
+
+void fleet_rerun(struct fleet *fleet, const char *uuid, const char *name)
+{
+	struct shard *shard = fleet_find_shard(fleet, name);
+	struct row *row = shard != NULL ? shard_find_row(shard, uuid) : NULL;
+
+	fleet_fail(fleet, uuid, name, NULL);
+	if (row == NULL || !row_retry(fleet, shard, row))
+		return;
+	row->now.status = MIGRATION_READY;
+	row->step = STEP_RUN;
+	row->step_ms = fleet->now_ms + 1;
+	fleet_touch(fleet);
 }
 
 void fleet_submit_foreign(struct fleet *fleet, const char *uuid, const char *context, const char *name,

@@ -80,6 +80,7 @@ struct row {
 	int64_t step_ms;
 	const char *failure;
 	int64_t copy_total_ms, copied_ms, copy_mark_ms;
+	int64_t run_ms, shown_ms; /* this run began; its stream was looked at last, -1: never */
 	int64_t last_attempt_ms, completed_ms;
 	unsigned times_applied;
 };
@@ -108,6 +109,8 @@ struct shard {
 	int64_t stream_ms;   /* after a restart: from then on copies and cut-overs go on */
 	int64_t leftover_ms; /* after a restart: then readiness drops to 0. NEVER: no leftovers */
 	int64_t moving_ms;   /* a planned reparent began; NEVER: none yet */
+	int64_t moved_ms;    /* the last reparent; -1: none */
+	int64_t opened_ms;   /* the present primary became one, or started again; -1: it is the first */
 	bool is_blocked, is_copy_held, is_unready;
 };
 

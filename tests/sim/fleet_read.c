@@ -189,6 +189,15 @@ static bool tablets_answer(struct fleet *fleet, struct call *call, const char **
 	return true;
 }
 
+static void read_row(struct call *call, const struct migration *row, bool unknown)
+{
+	struct migration *shown = &call->reply.migrations.items[call->reply.migrations.count++];
+
+	*shown = migration_copy(call->arena, row);
+	if (unknown)
+		shown->status = MIGRATION_UNKNOWN;
+}
+
 static void read_shard_rows(struct fleet *fleet, struct call *call, const struct shard *shard)
 {
 	bool doubled = call->has_fault && list_has(call->fault.doubled, shard->name);
@@ -213,11 +222,11 @@ static void read_shard_rows(struct fleet *fleet, struct call *call, const struct
 			continue;
 		}
 		at++;
-		call->reply.migrations.items[call->reply.migrations.count++] =
-			migration_copy(call->arena, &row->now);
-		if (doubled) /* what an old primary still shows: the row as it was inserted */
-			call->reply.migrations.items[call->reply.migrations.count++] =
-				migration_copy(call->arena, &row->first);
+		if (doubled && call->fault.stale_first)
+			read_row(call, &row->first, false);
+		read_row(call, &row->now, call->has_fault && list_has(call->fault.unknown, shard->name));
+		if (doubled && !call->fault.stale_first) /* what an old primary still shows: the row as it was inserted */
+			read_row(call, &row->first, false);
 	}
 }
 

@@ -233,6 +233,7 @@ static void row_insert(struct fleet *fleet, struct shard *shard, const struct ca
 	row->allow_concurrent = options_have(call->options, "allow-concurrent");
 	row->prefer_instant = options_have(call->options, "prefer-instant-ddl");
 	row->last_attempt_ms = -24 * 60 * MINUTE_MS;
+	row->shown_ms = -1;
 	m->uuid = arena_strdup(arena, call->request.uuid);
 	m->keyspace = fleet->keyspace;
 	m->shard = shard->name;

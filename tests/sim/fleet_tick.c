@@ -156,6 +156,7 @@ static void row_show_copy(struct fleet *fleet, struct shard *shard, struct row *
 	row_copy(fleet, shard, row);
 	copied = row->copied_ms >= row->copy_total_ms;
 	m->liveness_s = fleet_wall_s(fleet);
+	row->shown_ms = fleet->now_ms;
 	m->table_rows = fleet->rows;
 	m->rows_copied = fleet->rows * row->copied_ms / row->copy_total_ms;
 	m->progress = copied ? 100 : 100.0 * (double)row->copied_ms / (double)row->copy_total_ms;
@@ -246,6 +247,8 @@ static void step_run(struct fleet *fleet, struct shard *shard, struct row *row)
 	row->now.status = MIGRATION_RUNNING;
 	row->now.started_at_s = row->now.liveness_s = fleet_wall_s(fleet);
 	row->was_ready = false;
+	row->run_ms = fleet->now_ms;
+	row->shown_ms = -1;
 	shard_event(fleet, shard);
 	if (row->is_cut)
 		row_fail(fleet, shard, row, "error parsing statement");

@@ -24,18 +24,28 @@ static int64_t store_clock(void *user)
 	return WALL_START_MS + ((struct sim *)user)->now_ms;
 }
 
+/* NULL: a handle of the test's own. */
+static const struct controller *controller_of(const struct sim *sim, const struct store *store)
+{
+	for (size_t i = 0; i < sim->controller_count; i++)
+		if (sim->controllers[i].store == store)
+			return &sim->controllers[i];
+	return NULL;
+}
+
 static void on_write(void *user, struct store *store, const struct change *before, const struct change *after)
 {
-	(void)store;
-	check_write(user, before ? before->phase : _PHASE_INVALID, before ? before->revision : 0, after);
+	check_write(user, controller_of(user, store), before ? before->phase : _PHASE_INVALID, before ? before->revision : 0, after);
 }
 
 static void on_lease(void *user, struct store *store, const char *scope, int result)
 {
 	struct sim *sim = user;
+	const struct controller *controller = controller_of(sim, store);
 	struct store_model_lease lease;
 
-	(void)store;
+	if (result == 0 && controller)
+		check_lease(controller, scope);
 	if (result != 0 || strcmp(strchr(scope, '/') + 1, sim->config.keyspaces[0]) != 0 ||
 	    !store_model_lease(sim->model, scope, &lease) || !lease.owner[0])
 		return;
@@ -291,6 +301,7 @@ static void take_replies(struct sim *sim, bool *ret_any)
 			if (i == sim->call_count)
 				fail_msg("a reply to a call that was never made");
 			*ret_any = true;
+			look_is_answered(&sim->calls[i], &reply);
 			reply.tag = sim->calls[i].engine_tag;
 			controller_deliver(sim->calls[i].controller, &reply);
 			sim->calls[i] = sim->calls[--sim->call_count];
@@ -413,6 +424,7 @@ void sim_run(struct sim *sim, const struct ask *ask, int64_t limit_ms)
 	limit_ms += sim->now_ms;
 	sim->timed_out = false;
 	controller->ask = *ask;
+	sim->again_was_asked |= ask->again;
 	for (;;) {
 		controller_start(controller);
 		if (!sim_until(sim, ended_or_dead, controller, limit_ms - sim->now_ms)) {

@@ -60,8 +60,10 @@ struct sim_config {
 	const char *const *keyspaces;	 /* NULL: "commerce"; each has a fleet of its own */
 	size_t keyspace_count;
 	bool server_per_keyspace;	 /* each keyspace has a vtctld of its own */
-	int64_t ready_slack_ms;		 /* so long ago a shard may have been ready last when the barrier is passed:
-					    where a test takes readiness away behind the engine's back */
+	bool world_moves;		 /* readiness is taken away behind the engine's back: what counts at the barrier
+					    is what its last look could see; else what is so when it is passed */
+	/* whether a definition (NULL: there is none) is what a verified change promises; NULL: not asked */
+	bool (*is_intended)(const struct change *change, const char *definition);
 };
 
 enum controller_state {
@@ -97,8 +99,12 @@ struct controller {
 
 	int64_t born_ms, local_born_ms;
 	bool was_paused; /* since it last looked at its clock */
+	bool is_late;	 /* what it sends in this turn it has decided before it was stopped */
 	bool was_told;	 /* something that it was not told yet when its view was looked at last */
 	struct sim_held *held;
+	struct sim_look *looks; /* what it has seen of each change */
+	size_t look_count;
+	enum vtctld_method last_method; /* it sent */
 	struct sim_slow *slow; /* calls to a store that takes its time; NULL: none yet */
 	struct request ahead; /* asked for behind the writes of one transaction */
 	bool have_ahead;
@@ -149,6 +155,7 @@ struct sim {
 	int64_t failed_over_at_ms;	/* the store went back in time last; -1: never */
 	int64_t store_clock_set_at_ms;	/* likewise its clock: see sim_set_store_clock() */
 	bool walls_were_set;		/* a test has set the wall clock of a process: R4 counts on it */
+	bool again_was_asked;		/* --again: a statement may have a second name */
 	int64_t asked_ms; /* when the store call that is carried out now was asked for */
 	sim_boundary_fn *on_boundary; /* may kill or pause the controller that is at it */
 	void *boundary_user;
@@ -221,8 +228,8 @@ int64_t sim_wall_ms(const struct sim *sim);
 void sim_set_store_clock(struct sim *sim, int64_t by_ms);
 
 /* What others did with vtctldclient, or what happened to a shard: a change may end otherwise for it. */
-enum sim_verb { SIM_CANCEL, SIM_COMPLETE, SIM_RETRY, SIM_CLEANUP, SIM_FAIL, SIM_LOSE, _SIM_VERB_MAX };
-/** sim_meddle() - do it to the rows of @uuid, on all shards or (@shard not NULL) on one; FAIL and LOSE: on one */
+enum sim_verb { SIM_CANCEL, SIM_COMPLETE, SIM_RETRY, SIM_CLEANUP, SIM_FAIL, SIM_LOSE, SIM_RERUN, _SIM_VERB_MAX };
+/** sim_meddle() - do it to the rows of @uuid, on all shards or (@shard not NULL) on one; FAIL, LOSE and RERUN: on one */
 void sim_meddle(struct sim *sim, enum sim_verb verb, const char *keyspace, const char *uuid, const char *shard);
 
 struct sim_others {

@@ -14,7 +14,8 @@
 /* What was seen of one change, by whomever. */
 struct sim_truth {
 	char uuid[UUID_LENGTH + 1];
-	char context[CONTEXT_MAX + 1], keyspace[KEYSPACE_MAX + 1];
+	char context[CONTEXT_MAX + 1], keyspace[KEYSPACE_MAX + 1], table[TABLE_MAX + 1];
+	uint64_t sql; /* a digest */
 	struct fleet *fleet;
 	enum phase phase;
 	int64_t revision;
@@ -25,6 +26,7 @@ struct sim_truth {
 	int64_t shard_seen_ms[SHARDS_KNOWN_MAX]; /* the topology has it since */
 	bool dead;	    /* a shard is failed or cancelled ... */
 	int64_t dead_at_ms; /* ... or was last */
+	int64_t dead_since_ms[SHARDS_KNOWN_MAX]; /* this one; -1: it is not */
 	uint64_t scanned;   /* how often the fleet had changed then */
 	unsigned effects;  /* since the phase moved last */
 	int64_t moved_at_ms, live_since_ms;
@@ -45,7 +47,7 @@ static struct sim_truth *truth_of(struct sim *sim, const char *uuid)
 	*truth = (struct sim_truth){ .phase = _PHASE_INVALID, .moved_at_ms = sim->now_ms, .live_since_ms = -1,
 				     .dead_at_ms = INT64_MIN / 2, .scanned = UINT64_MAX };
 	for (size_t i = 0; i < SHARDS_KNOWN_MAX; i++)
-		truth->ready_at_ms[i] = INT64_MIN / 2;
+		truth->ready_at_ms[i] = INT64_MIN / 2, truth->dead_since_ms[i] = -1;
 	snprintf(truth->uuid, sizeof(truth->uuid), "%s", uuid);
 	return truth;
 }
@@ -94,6 +96,11 @@ uint64_t sim_released(struct sim *sim, const char *uuid)
 	return truth_of(sim, uuid)->released;
 }
 
+const char *check_table(struct sim *sim, const char *uuid)
+{
+	return truth_of(sim, uuid)->table;
+}
+
 /* What the fleet shows of a change now; what it showed until it changed. */
 static void scan(struct sim *sim, struct sim_truth *truth)
 {
@@ -117,12 +124,16 @@ static void scan(struct sim *sim, struct sim_truth *truth)
 
 		if (!truth->shard_seen_ms[number])
 			truth->shard_seen_ms[number] = sim->now_ms ? sim->now_ms : 1;
-		if (row && migration_is_ready(row))
+		if (fleet_ready(fleet, i, truth->uuid))
 			truth->ready |= bit;
 		if ((truth->ready | was_ready) & bit)
 			truth->ready_at_ms[number] = sim->now_ms;
 		live |= row && migration_is_live(row);
-		truth->dead |= row && (row->status == MIGRATION_FAILED || row->status == MIGRATION_CANCELLED);
+		if (!row || (row->status != MIGRATION_FAILED && row->status != MIGRATION_CANCELLED))
+			truth->dead_since_ms[number] = -1;
+		else if (truth->dead_since_ms[number] < 0)
+			truth->dead_since_ms[number] = sim->now_ms;
+		truth->dead |= truth->dead_since_ms[number] >= 0;
 	}
 	if (!live)
 		truth->live_since_ms = -1;
@@ -146,14 +157,29 @@ static bool load(struct controller *controller, const char *uuid, struct arena *
 	return change;
 }
 
-/* One name for one context, and in a run of one process one name at all (I1). */
+static uint64_t digest(const char *text)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	for (; *text; text++)
+		hash = (hash ^ (uint8_t)*text) * 1099511628211u;
+	return hash;
+}
+
+/* One name for one context and, unless --again was asked, for one statement; in a run of one process one at all (I1). */
 static void check_name(struct sim *sim, const struct vtctld_request *request, struct sim_truth *truth)
 {
 	snprintf(truth->context, sizeof(truth->context), "%s", request->context);
 	snprintf(truth->keyspace, sizeof(truth->keyspace), "%s", request->keyspace);
-	for (size_t i = 0; i < sim->truth_count; i++)
-		if (&sim->truth[i] != truth && strcmp(sim->truth[i].context, truth->context) == 0)
-			fail_msg("I1: a second uuid %s after %s for %s", truth->uuid, sim->truth[i].uuid, truth->context);
+	truth->sql = digest(request->sql);
+	for (size_t i = 0; i < sim->truth_count; i++) {
+		const struct sim_truth *other = &sim->truth[i];
+
+		if (other == truth || strcmp(other->keyspace, truth->keyspace) != 0 || !other->context[0])
+			continue;
+		if (strcmp(other->context, truth->context) == 0 || (other->sql == truth->sql && !sim->again_was_asked))
+			fail_msg("I1: a second uuid %s after %s for %s", truth->uuid, other->uuid, truth->context);
+	}
 	if (!sim->model && sim->first_uuid[0] && strcmp(sim->first_uuid, request->uuid) != 0)
 		fail_msg("I1: a second uuid %s after %s", request->uuid, sim->first_uuid);
 	snprintf(sim->first_uuid, sizeof(sim->first_uuid), "%s", request->uuid);
@@ -178,6 +204,33 @@ static void check_fence(const struct controller *controller, const struct vtctld
 		fail_msg("R3: %s sends %s with a deadline of %lld ms, and its lease lasts %lld ms", controller->owner,
 			 vtctld_method_name(request->method), (long long)request->timeout_ms,
 			 (long long)(lease.ends_ms - store_model_now(model)));
+}
+
+/* I6: what is failed or cancelled on a shard since before its sender looked is not revived by a submit. */
+static void check_dead(struct controller *controller, struct sim_truth *truth)
+{
+	const struct sim_look *look = look_of(controller, truth->uuid);
+	struct fleet *fleet = truth->fleet;
+
+	scan(controller->sim, truth);
+	for (size_t i = 0; look && fleet && i < fleet_shard_count(fleet); i++) {
+		int64_t since_ms = truth->dead_since_ms[fleet_shard_number(fleet, i)];
+
+		if (since_ms >= 0 && since_ms < look->begun_ms)
+			fail_msg("I6: ApplySchema is sent for %s, which was failed or cancelled on shard %s before the last look",
+				 truth->uuid, fleet_shard_name(fleet, i));
+	}
+}
+
+static void note_submit(struct controller *controller, const struct vtctld_request *request)
+{
+	struct sim_look *look = look_of(controller, request->uuid);
+
+	if (!look || controller->was_paused || controller->is_late)
+		return; /* between its check and its sending: nobody can wait for that */
+	look->submit_tag = request->tag;
+	look->submitted_at_ms = controller->sim->now_ms;
+	look->submit_may_act_ms = request->timeout_ms;
 }
 
 /* I12: beyond the first few one in a quarter of a minute, whoever sends them. */
@@ -209,11 +262,13 @@ static bool phase_allows(enum phase phase, enum vtctld_method method, bool is_la
 }
 
 /* The store went back between the write of the attempt and this: no client can know. */
-static bool attempt_is_forgotten(struct sim *sim, const struct vtctld_request *request)
+static bool attempt_is_forgotten(const struct controller *controller, const struct vtctld_request *request)
 {
-	struct sim_truth *truth = truth_of(sim, request->uuid);
+	const struct sim *sim = controller->sim;
+	struct sim_truth *truth = truth_of(controller->sim, request->uuid);
+	int64_t decided_ms = controller->was_paused ? controller->paused_at_ms : truth->written_at_ms;
 
-	if (truth->written_at_ms > sim->failed_over_at_ms || sim->failed_over_at_ms < 0)
+	if (sim->failed_over_at_ms < 0 || (decided_ms > sim->failed_over_at_ms && truth->written_at_ms > sim->failed_over_at_ms))
 		return false;
 	truth->others.release_forgotten |= request->method == VTCTLD_COMPLETE;
 	truth->others.cancel_forgotten |= request->method == VTCTLD_CANCEL;
@@ -231,7 +286,7 @@ void check_effect(struct controller *controller, const struct vtctld_request *re
 
 	if (!vtctld_method_is_effect(request->method))
 		return;
-	if (attempt_is_forgotten(sim, request))
+	if (attempt_is_forgotten(controller, request))
 		return;
 	if (!load(controller, request->uuid, &arena, &record))
 		fail_msg("I2: %s is sent for %s, which the store does not have", method, request->uuid);
@@ -240,8 +295,11 @@ void check_effect(struct controller *controller, const struct vtctld_request *re
 		fail_msg("I2, I3, R6: %s is sent in phase %s", method, phase_name(record.phase));
 	if (!is_late && record.last_effect != effect_of(request->method))
 		fail_msg("R1: %s is sent and its attempt is not written down", method);
-	if (request->method == VTCTLD_APPLY_SCHEMA)
+	if (request->method == VTCTLD_APPLY_SCHEMA) {
 		check_name(sim, request, truth);
+		check_dead(controller, truth);
+		note_submit(controller, request);
+	}
 	truth->complete_sent |= request->method == VTCTLD_COMPLETE;
 	truth->cancel_sent |= request->method == VTCTLD_CANCEL;
 	if (truth->complete_sent && truth->cancel_sent)
@@ -308,52 +366,74 @@ static bool is_recorded(const struct change *change, const char *shard)
 	return false;
 }
 
+/* By what could be seen of a shard that is not ready now: whether it was, and that its primary has moved since. */
+static void check_unready(const struct sim *sim, const struct sim_truth *truth, const struct sim_look *look, size_t shard)
+{
+	int64_t moved_ms = fleet_moved_ms(truth->fleet, shard);
+	int64_t ready_at_ms = truth->ready_at_ms[fleet_shard_number(truth->fleet, shard)];
+	const char *name = fleet_shard_name(truth->fleet, shard);
+
+	if (ready_at_ms < (look && sim->config.world_moves ? look->begun_ms : sim->asked_ms))
+		fail_msg("I3: completing is written while shard %s is not ready, for %lld ms", name,
+			 (long long)(sim->now_ms - ready_at_ms));
+	if (look && moved_ms >= look->begun_ms && ready_at_ms <= moved_ms &&
+	    moved_ms < look_covers_ms(look, look->answered_ms, sim->asked_ms))
+		fail_msg("I3: completing is written while shard %s is not ready on the primary that it has for %lld ms", name,
+			 (long long)(sim->now_ms - moved_ms));
+}
+
 /* The point of no return: by the truth, not by what was read. Later a shard may fall back, and is released
  * all the same (C12). An adopted one may be released or complete already. */
-static void check_barrier(struct sim *sim, struct sim_truth *truth, const struct change *change, bool adopted)
+static void check_barrier(struct sim *sim, const struct controller *writer, struct sim_truth *truth,
+			  const struct change *change, bool adopted)
 {
+	const struct sim_look *look = writer ? look_of(writer, change->uuid) : NULL;
 	struct fleet *fleet = sim_fleet(sim, change->keyspace);
-	int64_t since_ms = sim->asked_ms - sim->config.ready_slack_ms;
+	int64_t since_ms = sim->asked_ms;
 
 	if (!adopted && change->gate != GATE_AUTO)
 		fail_msg("I3: completing is written and nobody has opened the gate");
+	if (look && sim->config.world_moves)
+		since_ms = look->short_topology ? INT64_MIN : look_covers_ms(look, look->answered_ms, sim->asked_ms);
 	scan(sim, truth);
 	for (size_t i = 0; fleet && i < fleet_shard_count(fleet); i++) {
 		const struct migration *row = fleet_row(fleet, i, change->uuid);
 		const char *name = fleet_shard_name(fleet, i);
-		size_t number = fleet_shard_number(fleet, i);
 
 		if (!is_recorded(change, name)) {
-			if (truth->shard_seen_ms[number] < since_ms)
+			if (truth->shard_seen_ms[fleet_shard_number(fleet, i)] < since_ms)
 				fail_msg("I3: completing is written while the keyspace has a shard %s, which is not recorded", name);
-		} else if (!(row && (migration_is_ready(row) || (adopted && !row->postpone_completion))) &&
-			   truth->ready_at_ms[number] < since_ms) {
-			fail_msg("I3: completing is written while shard %s is not ready, for %lld ms", name,
-				 (long long)(sim->now_ms - truth->ready_at_ms[number]));
+		} else if (!fleet_ready(fleet, i, change->uuid) && !(adopted && row && !row->postpone_completion)) {
+			check_unready(sim, truth, look, i);
 		}
 	}
 }
 
 /* I9: only a shard that says so makes a change failed, or cancelled without anybody's wish. */
-static void check_failure(const struct sim *sim, const struct sim_truth *truth, const struct change *change)
+static void check_failure(const struct sim *sim, const struct controller *writer, const struct sim_truth *truth,
+			  const struct change *change)
 {
-	if (!truth->dead && truth->dead_at_ms < sim->asked_ms - EVIDENCE_MS)
+	const struct sim_look *look = writer ? look_of(writer, change->uuid) : NULL;
+
+	if (!truth->dead && truth->dead_at_ms < (look ? look->begun_ms : sim->asked_ms - EVIDENCE_MS))
 		fail_msg("I9: %s of %s is written, and no shard of it is failed or cancelled", phase_name(change->phase),
 			 change->uuid);
 }
 
 /* R4: a reversal waits for the end of every submit, whoever sent it. The clock that says when must not be set. */
-static void check_reversal(const struct sim *sim, const struct sim_truth *truth)
+static void check_reversal(const struct sim *sim, const struct controller *writer, const struct sim_truth *truth)
 {
 	for (size_t i = 0; i < sim->call_count; i++)
 		if (sim->calls[i].method == VTCTLD_APPLY_SCHEMA && strcmp(sim->calls[i].uuid, truth->uuid) == 0 &&
 		    !sim->walls_were_set && sim->failed_over_at_ms < 0)
 			fail_msg("R4: cancelling is written while a submit of %s is under way", truth->uuid);
+	check_submits(sim, writer, truth->uuid);
 }
 
 /* I8, by the rows and the definitions of the recorded shards that there still are. */
-static void check_success(struct sim *sim, const struct change *change)
+static void check_success(struct sim *sim, const struct controller *writer, const struct change *change)
 {
+	const struct sim_look *look = writer ? look_of(writer, change->uuid) : NULL;
 	struct fleet *fleet = sim_fleet(sim, change->keyspace);
 	const char *first = NULL;
 
@@ -365,6 +445,12 @@ static void check_success(struct sim *sim, const struct change *change)
 			continue;
 		if (!row || row->status != MIGRATION_COMPLETE || migration_says_duplicate(row))
 			fail_msg("I8: verified is written while shard %s is not complete", name);
+		if (look && look->proof_begun_ms >= 0 && fleet_moved_ms(fleet, i) >= look->proof_begun_ms &&
+		    fleet_moved_ms(fleet, i) < look_covers_ms(look, look->proof_answered_ms, sim->asked_ms))
+			fail_msg("I8: verified is written, and shard %s has another primary than the one that was read", name);
+		if (sim->config.is_intended && !sim->config.is_intended(change, definition))
+			fail_msg("I8: verified is written, and the definition of %s on shard %s is not what it promises",
+				 change->table, name);
 		definition = definition ? definition : "";
 		if (first && strcmp(first, definition) != 0)
 			fail_msg("I8: verified is written while table %s is another on shard %s", change->table, name);
@@ -373,7 +459,7 @@ static void check_success(struct sim *sim, const struct change *change)
 }
 
 /* I15, by every record there is. */
-static void check_table(struct sim *sim, const struct change *change)
+static void check_table_is_free(struct sim *sim, const struct change *change)
 {
 	struct store_filter filter = { .cluster = "default", .keyspace = change->keyspace, .table = change->table,
 				       .live_only = true };
@@ -386,34 +472,48 @@ static void check_table(struct sim *sim, const struct change *change)
 		fail_msg("I15: %zu live changes of table %s", count, change->table);
 }
 
-void check_write(struct sim *sim, enum phase from, int64_t from_revision, const struct change *after)
+static void check_move(struct sim *sim, const struct controller *writer, struct sim_truth *truth, enum phase from,
+		       const struct change *after)
+{
+	/* out of nothing: a backup that was put back, whose moment is past */
+	if (after->phase == PHASE_COMPLETING && from != _PHASE_INVALID)
+		check_barrier(sim, writer, truth, after, from == PHASE_SUBMITTING);
+	if (after->phase == PHASE_VERIFIED)
+		check_success(sim, writer, after);
+	if (after->phase == PHASE_CANCELLING)
+		check_reversal(sim, writer, truth);
+	if (after->phase == PHASE_FAILED || (after->phase == PHASE_CANCELLED && from != PHASE_CANCELLING)) {
+		scan(sim, truth);
+		check_failure(sim, writer, truth, after);
+	}
+	if (from == _PHASE_INVALID)
+		check_table_is_free(sim, after);
+	else
+		check_evidence(writer, after);
+}
+
+void check_write(struct sim *sim, const struct controller *writer, enum phase from, int64_t from_revision,
+		 const struct change *after)
 {
 	struct sim_truth *truth = truth_of(sim, after->uuid);
+	enum phase said = sim->model ? store_model_moved_from(sim->model, "default", after->uuid) : from;
 
-	if (truth->revision > from_revision && from != _PHASE_INVALID)
-		fail_msg("I7: %s is written out of revision %lld, and revision %lld is there already", after->uuid,
-			 (long long)from_revision, (long long)truth->revision);
+	if (from != _PHASE_INVALID && (truth->revision > from_revision || after->revision != from_revision + 1))
+		fail_msg("I7: %s is written out of revision %lld as %lld, and revision %lld is there already", after->uuid,
+			 (long long)from_revision, (long long)after->revision, (long long)truth->revision);
+	if (said != from)
+		fail_msg("R2: %s is written out of phase %s, and it is %s", after->uuid, phase_name(said), phase_name(from));
+	check_writer(sim, writer, after, from != after->phase && from != _PHASE_INVALID);
 	truth->revision = after->revision;
 	truth->written_at_ms = sim->now_ms;
 	snprintf(truth->keyspace, sizeof(truth->keyspace), "%s", after->keyspace);
+	snprintf(truth->table, sizeof(truth->table), "%s", after->table);
 	if (from == after->phase)
 		return;
 	truth->phase = after->phase;
 	truth->effects = 0;
 	truth->moved_at_ms = sim->now_ms;
-	/* out of nothing: a backup that was put back, whose moment is past */
-	if (after->phase == PHASE_COMPLETING && from != _PHASE_INVALID)
-		check_barrier(sim, truth, after, from == PHASE_SUBMITTING);
-	if (after->phase == PHASE_VERIFIED)
-		check_success(sim, after);
-	if (after->phase == PHASE_CANCELLING)
-		check_reversal(sim, truth);
-	if (after->phase == PHASE_FAILED || (after->phase == PHASE_CANCELLED && from != PHASE_CANCELLING)) {
-		scan(sim, truth);
-		check_failure(sim, truth, after);
-	}
-	if (from == _PHASE_INVALID)
-		check_table(sim, after);
+	check_move(sim, writer, truth, from, after);
 }
 
 /* ---- Every step. ---- */
@@ -478,6 +578,9 @@ void sim_meddle(struct sim *sim, enum sim_verb verb, const char *keyspace, const
 	} else if (verb == SIM_FAIL) {
 		truth->others.failed = true;
 		fleet_fail(fleet, uuid, shard, NULL);
+	} else if (verb == SIM_RERUN) {
+		truth->others.failed = truth->others.retried = true;
+		fleet_rerun(fleet, uuid, shard);
 	} else if (verb == SIM_LOSE) {
 		for (size_t i = 0; i < fleet_shard_count(fleet); i++)
 			if (strcmp(shard, fleet_shard_name(fleet, i)) == 0)

@@ -97,7 +97,7 @@ void controller_start(struct controller *controller)
 	assert_int_equal(controller->state, CONTROLLER_DEAD);
 	controller->life++;
 	snprintf(controller->owner, sizeof(controller->owner), "sim:%u:%u", controller->index, controller->life);
-	controller->ended = controller->stopping = controller->was_paused = false;
+	controller->ended = controller->stopping = controller->was_paused = controller->is_late = false;
 	if (sim->config.open_store && sim->config.open_store(sim, &controller->store, &controller->error) != 0)
 		return; /* it says so and ends */
 	controller->state = CONTROLLER_ALIVE;
@@ -143,6 +143,7 @@ void controller_free(struct controller *controller)
 {
 	controller_exit(controller);
 	slow_free(controller);
+	free(controller->looks);
 	free(controller->inbox);
 	free(controller->held);
 }
@@ -194,6 +195,7 @@ struct controller *sim_ask(struct sim *sim, const struct ask *ask)
 	struct controller *controller = controller_new(sim);
 
 	controller->ask = *ask;
+	sim->again_was_asked |= ask->again;
 	controller_start(controller);
 	return controller;
 }
@@ -244,7 +246,7 @@ static void write_all(struct controller *controller, struct sim_held *held)
 		held->replies[i].result = writes[i].result;
 		held->replies[i].error = writes[i].error;
 		if (!sim->model && writes[i].result == 0)
-			check_write(sim, writes[i].expect ? request->expect.phase : _PHASE_INVALID,
+			check_write(sim, controller, writes[i].expect ? request->expect.phase : _PHASE_INVALID,
 				    writes[i].expect ? request->expect.revision : 0, request->change);
 	}
 }
@@ -260,6 +262,7 @@ static void read_or_lease(struct controller *controller, const struct request *r
 					    &reply->lease, error);
 		break;
 	case REQUEST_STORE_RELEASE:
+		check_give_back(controller, request->scope);
 		store_release(controller->store, request->scope, controller->owner);
 		break;
 	case REQUEST_STORE_LIVE:
@@ -288,8 +291,11 @@ static void answer(struct controller *controller)
 
 	held->count = 0;
 	controller->was_told = true;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		if (held->replies[i].kind == REQUEST_RPC)
+			look_is_told(controller, &held->replies[i].rpc);
 		controller_tell(controller, &held->replies[i]);
+	}
 }
 
 void controller_store(struct controller *controller, struct sim_held *held)
@@ -327,7 +333,7 @@ static void send_rpc(struct controller *controller, const struct request *reques
 {
 	struct sim *sim = controller->sim;
 	struct vtctld_request rpc = request->rpc;
-	bool is_effect = vtctld_method_is_effect(rpc.method);
+	bool is_effect = vtctld_method_is_effect(rpc.method), is_look;
 
 	check_effect(controller, &rpc);
 	controller->effects += is_effect;
@@ -337,9 +343,11 @@ static void send_rpc(struct controller *controller, const struct request *reques
 		sim->calls = reallocarray(sim->calls, sim->call_size, sizeof(*sim->calls));
 		assert_non_null(sim->calls);
 	}
+	is_look = look_sends(controller, &rpc);
 	sim->calls[sim->call_count++] = (struct sim_call){ ++sim->next_tag, request->tag, controller,
-							    sim_fleet_of(sim, &rpc), is_effect, rpc.method, "" };
-	if (is_effect)
+							    sim_fleet_of(sim, &rpc), is_effect, rpc.method, "",
+							    sim->now_ms, rpc.timeout_ms, is_look, controller->was_paused || controller->is_late };
+	if (rpc.uuid)
 		snprintf(sim->calls[sim->call_count - 1].uuid, UUID_LENGTH + 1, "%s", rpc.uuid);
 	rpc.tag = sim->next_tag; /* a reply to a dead process must find nobody */
 	fleet_start(sim_fleet_of(sim, &rpc), &rpc, request->arena);
@@ -449,7 +457,7 @@ bool controller_turn(struct controller *controller)
 		return any;
 	if (!controller->serves && (any || controller->was_told))
 		note_view(controller);
-	controller->was_told = false;
+	controller->was_told = controller->is_late = false;
 	if (controller->stopping &&
 	    (engine_is_idle(controller->engine) || controller->sim->now_ms >= controller->exit_at_ms))
 		controller_exit(controller);
@@ -470,6 +478,7 @@ void sim_continue(struct controller *controller)
 		send_rpc(controller, &held->requests[0]);
 	} else if (held->count && !held->done) {
 		make_store_call(controller);
+		controller->is_late = true;
 	}
 	controller->was_paused = false;
 	if (controller->state != CONTROLLER_ALIVE)

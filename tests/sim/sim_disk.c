@@ -60,7 +60,7 @@ static void look_at_store(struct sim *sim)
 				 noted->uuid, (long long)changes[i].revision);
 		if (changes[i].revision == noted->revision)
 			continue;
-		check_write(sim, noted->phase, noted->revision, &changes[i]);
+		check_write(sim, &sim->controllers[0], noted->phase, changes[i].revision - 1, &changes[i]);
 		note(&changes[i]);
 	}
 	if (count < world.noted_count)

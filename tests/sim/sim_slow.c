@@ -13,7 +13,10 @@ enum slow_state {
 };
 
 struct sim_slow {
-	struct request *queue;
+	struct asked {
+		struct request request;
+		int64_t at_ms;
+	} *queue;
 	size_t head, tail, size;
 	struct sim_held call;
 	enum slow_state state;
@@ -31,7 +34,7 @@ void slow_free(struct controller *controller)
 	controller->slow = NULL;
 }
 
-static void push(struct sim_slow *slow, const struct request *request)
+static void push(struct sim_slow *slow, const struct request *request, int64_t now_ms)
 {
 	if (slow->head == slow->tail)
 		slow->head = slow->tail = 0;
@@ -40,7 +43,7 @@ static void push(struct sim_slow *slow, const struct request *request)
 		slow->queue = reallocarray(slow->queue, slow->size, sizeof(*slow->queue));
 		assert_non_null(slow->queue);
 	}
-	slow->queue[slow->tail++] = *request;
+	slow->queue[slow->tail++] = (struct asked){ *request, now_ms };
 }
 
 bool slow_has(const struct controller *controller)
@@ -55,7 +58,7 @@ void slow_ask(struct controller *controller, const struct sim_held *held)
 		assert_non_null(controller->slow);
 	}
 	for (size_t i = 0; i < held->count; i++)
-		push(controller->slow, &held->requests[i]);
+		push(controller->slow, &held->requests[i], controller->sim->now_ms);
 }
 
 /* The boundaries are told of what is held: for the time of a call that is this one. */
@@ -73,13 +76,13 @@ static void take(struct controller *controller)
 	struct sim_slow *slow = controller->slow;
 	struct sim_held *call = &slow->call;
 
-	call->requests[0] = slow->queue[slow->head++];
+	call->asked_ms = slow->queue[slow->head].at_ms;
+	call->requests[0] = slow->queue[slow->head++].request;
 	call->count = 1;
 	call->done = false;
-	call->asked_ms = controller->sim->now_ms;
 	while (is_write(&call->requests[0]) && call->count < SIM_BATCH_MAX && slow->head < slow->tail &&
-	       is_write(&slow->queue[slow->head]))
-		call->requests[call->count++] = slow->queue[slow->head++];
+	       is_write(&slow->queue[slow->head].request))
+		call->requests[call->count++] = slow->queue[slow->head++].request;
 	slow->state = SLOW_ASKED;
 	tell_boundary(controller, BOUNDARY_STORE_BEFORE);
 }

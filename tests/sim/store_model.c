@@ -112,6 +112,13 @@ const struct change *store_model_change(const struct store_model *model, const c
 	return record ? &record->change : NULL;
 }
 
+enum phase store_model_moved_from(const struct store_model *model, const char *cluster, const char *uuid)
+{
+	const struct model_record *record = model_find(&model->data, cluster, uuid);
+
+	return record && record->history_count ? record->history[record->history_count - 1].from : _PHASE_INVALID;
+}
+
 void store_model_observe(struct store_model *model, const struct store_model_watch *watch)
 {
 	model->watch = *watch;

@@ -76,6 +76,9 @@ bool store_model_lease(const struct store_model *model, const char *scope, struc
 const struct change *store_model_change(const struct store_model *model, const char *cluster,
 					const char *uuid);
 
+/** store_model_moved_from() - the phase out of which its last write said that it was made */
+enum phase store_model_moved_from(const struct store_model *model, const char *cluster, const char *uuid);
+
 /* Called whenever something took effect, told to the caller or not. */
 struct store_model_watch {
 	/* @before: NULL, it was inserted; its shards are gone */

@@ -14,7 +14,7 @@ static const struct scenario {
 #define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 
 static const char *const shards[] = { "-80", "80-" };
-static const struct sim_config torture_config = { .shards = shards, .shard_count = 2, .seed = 11, .ready_slack_ms = 1000 };
+static const struct sim_config torture_config = { .shards = shards, .shard_count = 2, .seed = 11, .world_moves = true };
 
 /* One run of the command, as a pipeline gives it. */
 static inline void run_command(struct sim *sim, const struct scenario *scenario)

@@ -89,7 +89,7 @@ static void test_readiness_from_before_a_restart_or_reparent_is_a_leftover(void 
 	scene.tablets[1].start_s = 1011; /* restarted after the row's last sign of life */
 	look_at(&scene, 10000);
 	assert_false(look_at(&scene, 20000) & FACT_ALL_READY);
-	scene.looks[1].row.liveness_s = 1011;
+	scene.looks[1].row.liveness_s = 1012;
 	look_at(&scene, 30000);
 	assert_true(look_at(&scene, 40000) & FACT_ALL_READY);
 	scene.topo[0].primary_term_start_s = 2000;
@@ -116,7 +116,8 @@ static void test_an_immediate_operation_has_no_stream_that_could_be_stale(void *
 	assert_true(look_at(&scene, 12000) & FACT_ALL_READY);
 }
 
-static void test_where_no_tablet_is_known_the_row_and_the_term_tell(void **state)
+/* What could not be read is no permission: the tablet may have started again since the row was written. */
+static void test_where_no_tablet_is_known_nothing_that_runs_is_ready(void **state)
 {
 	struct migration row = held("-80");
 	struct scene scene;
@@ -126,21 +127,24 @@ static void test_where_no_tablet_is_known_the_row_and_the_term_tell(void **state
 	scene.seen.tablets = NULL; /* not read */
 	scene.seen.tablet_count = 0;
 	look_at(&scene, 10000);
-	assert_true(look_at(&scene, 12000) & FACT_ALL_READY);
+	assert_false(look_at(&scene, 12000) & FACT_ALL_READY);
 	set_up(&scene);
 	scene.tablets[1].alias.uid = 999; /* read, but that of the primary is not among them */
-	scene.tablets[1].start_s = 5000;
 	look_at(&scene, 10000);
-	assert_true(look_at(&scene, 12000) & FACT_ALL_READY);
+	assert_false(look_at(&scene, 12000) & FACT_ALL_READY);
+	set_up(&scene);
 	scene.topo[1].primary_term_start_s = 1011;
+	look_at(&scene, 10000);
 	assert_false(look_at(&scene, 14000) & FACT_ALL_READY);
-	assert_true(migration_is_fresh(&row, NULL, NULL));
+	assert_true(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
+	assert_false(migration_is_fresh(&row, &scene.topo[0], NULL));
+	assert_false(migration_is_fresh(&row, NULL, &scene.tablets[0]));
 	row.liveness_s = row.started_at_s - 1;
-	assert_false(migration_is_fresh(&row, NULL, NULL));
+	assert_false(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
 }
 
-/* Clocks of whole seconds: what happened in the same second is not before it. */
-static void test_what_is_as_old_as_its_start_is_fresh(void **state)
+/* Clocks of whole seconds: what was written in the second of a restart may have been written before it. */
+static void test_what_is_as_old_as_its_primary_is_not_fresh(void **state)
 {
 	struct scene scene;
 	struct migration row = held("-80");
@@ -150,11 +154,32 @@ static void test_what_is_as_old_as_its_start_is_fresh(void **state)
 	row.liveness_s = row.started_at_s;
 	assert_true(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
 	scene.topo[0].primary_term_start_s = row.liveness_s;
+	assert_false(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
+	scene.topo[0].primary_term_start_s--;
 	assert_true(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
 	scene.tablets[0].start_s = row.liveness_s;
-	assert_true(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
-	scene.tablets[0].start_s++;
 	assert_false(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
+	scene.tablets[0].start_s--;
+	assert_true(migration_is_fresh(&row, &scene.topo[0], &scene.tablets[0]));
+}
+
+/* A submit that came late reached a shard that a reshard had made meanwhile. */
+static void test_what_is_withdrawn_is_live_on_a_shard_that_is_not_recorded(void **state)
+{
+	struct scene scene;
+
+	(void)state;
+	set_up(&scene);
+	scene.looks[0].row.status = scene.looks[1].row.status = MIGRATION_CANCELLED;
+	scene.seen.stray = true;
+	scene.change.phase = PHASE_SUBMITTED;
+	assert_int_equal(look_at(&scene, 10000) & (FACT_ALL_GONE | FACT_ANY_LIVE), FACT_ALL_GONE);
+	scene.change.phase = PHASE_CANCELLING;
+	assert_int_equal(look_at(&scene, 12000) & (FACT_ALL_GONE | FACT_ANY_LIVE), FACT_ANY_LIVE);
+	scene.change.phase = PHASE_CANCELLED;
+	assert_int_equal(look_at(&scene, 14000) & (FACT_ALL_GONE | FACT_ANY_LIVE), FACT_ANY_LIVE);
+	scene.seen.stray = false;
+	assert_int_equal(look_at(&scene, 16000) & (FACT_ALL_GONE | FACT_ANY_LIVE), FACT_ALL_GONE);
 }
 
 static void test_failed_and_cancelled_rows_are_gone(void **state)
@@ -167,6 +192,8 @@ static void test_failed_and_cancelled_rows_are_gone(void **state)
 	assert_false(look_at(&scene, 10000) & FACT_ALL_GONE);
 	scene.looks[1].row.status = MIGRATION_CANCELLED;
 	assert_true(look_at(&scene, 12000) & FACT_ALL_GONE);
+	scene.looks[0].row.postpone_completion = false; /* also where it had been released */
+	assert_int_equal(look_at(&scene, 13000) & (FACT_ALL_GONE | FACT_ALL_SEEN), FACT_ALL_GONE | FACT_ALL_SEEN);
 	scene.looks[0].state = ROW_ABSENT;
 	assert_true(look_at(&scene, 14000) & FACT_ALL_GONE);
 }
@@ -356,8 +383,13 @@ static void test_a_status_nobody_knows_is_live_and_never_ready(void **state)
 		look_at(&scene, 10000);
 		facts = look_at(&scene, 20000);
 		assert_true(facts & FACT_ANY_LIVE);
+		assert_true(facts & FACT_ALL_SEEN); /* it is held, whatever it does */
 		assert_false(facts & (FACT_ALL_READY | FACT_ALL_COMPLETE | FACT_ALL_GONE | FACT_ALL_FORWARD));
 		assert_false(facts & (FACT_DEAD | FACT_FAILED | FACT_CANCELLED));
+		scene.looks[0].row.postpone_completion = false; /* released, and no telling how far */
+		facts = look_at(&scene, 30000);
+		assert_int_equal(facts & (FACT_ANY_RELEASED | FACT_ALL_ROWS | FACT_ALL_SEEN | FACT_ALL_FORWARD),
+				 FACT_ANY_RELEASED | FACT_ALL_ROWS);
 	}
 }
 
@@ -400,6 +432,12 @@ static void test_behind_completion_the_recorded_shards_alone_are_confirmed(void 
 	scene.seen.topo_count = scene.seen.confirm_count = 3;
 	scene.change.phase = PHASE_SUBMITTED;
 	assert_false(look_at(&scene, 10000) & FACT_CONFIRMED);
+	scene.seen.topo_count = 2; /* it began between the two readings ... */
+	assert_false(look_at(&scene, 10000) & FACT_CONFIRMED);
+	scene.seen.topo_count = 3;
+	scene.seen.confirm_count = 2; /* ... or ended */
+	assert_false(look_at(&scene, 10000) & FACT_CONFIRMED);
+	scene.seen.confirm_count = 3;
 	scene.change.phase = PHASE_COMPLETED;
 	assert_true(look_at(&scene, 12000) & FACT_CONFIRMED);
 	scene.seen.topo_count = 1; /* a recorded one was not there ... */
@@ -482,8 +520,9 @@ int main(void)
 		cmocka_unit_test(test_each_condition_of_held_and_ready_is_needed),
 		cmocka_unit_test(test_readiness_from_before_a_restart_or_reparent_is_a_leftover),
 		cmocka_unit_test(test_an_immediate_operation_has_no_stream_that_could_be_stale),
-		cmocka_unit_test(test_where_no_tablet_is_known_the_row_and_the_term_tell),
-		cmocka_unit_test(test_what_is_as_old_as_its_start_is_fresh),
+		cmocka_unit_test(test_where_no_tablet_is_known_nothing_that_runs_is_ready),
+		cmocka_unit_test(test_what_is_as_old_as_its_primary_is_not_fresh),
+		cmocka_unit_test(test_what_is_withdrawn_is_live_on_a_shard_that_is_not_recorded),
 		cmocka_unit_test(test_failed_and_cancelled_rows_are_gone),
 		cmocka_unit_test(test_a_shard_without_a_primary_may_be_ready_and_is_never_confirmed),
 		cmocka_unit_test(test_a_topology_that_was_not_read_proves_nothing),

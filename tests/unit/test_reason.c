@@ -121,6 +121,10 @@ static void test_a_held_row_says_what_it_waits_for(void **state)
 		assert_reason(&scene, rows[i].words);
 	}
 	set_up(&scene);
+	scene.looks[0].row.ready_to_complete = true;
+	scene.seen.tablet_count = 0; /* the tablets could not be read */
+	assert_reason(&scene, "look at GetTablets");
+	set_up(&scene);
 	look_at(&scene, 10000);
 	assert_reason(&scene, "seen once");
 	look_at(&scene, 12000);
