@@ -64,7 +64,7 @@ const char *store_url(const struct store *store);
  * while nobody holds the table (else STORE_TABLE_BUSY).
  *
  * Return: 0; STORE_CONFLICT, (cluster, context) or (cluster, uuid) exists, or the lease row carries
- * a newer epoch than change->epoch; STORE_TABLE_BUSY; negative.
+ * another epoch than change->epoch (no row: any will do); STORE_TABLE_BUSY; negative.
  */
 int must_check store_insert(struct store *store, struct change *change, const char *actor,
 			    const char *evidence, struct error *reterr);
