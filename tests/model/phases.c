@@ -131,11 +131,15 @@ static uint32_t facts_of(const struct sight *sight)
 	struct change_shard expected = { .name = "-" };
 	struct change change = { .keyspace = "k", .table = "t", .uuid = "u", .context = "c", .shards = &expected,
 				 .shard_count = 1 };
-	struct topo_shard topo = { .name = "-", .has_primary = true, .is_serving = true };
+	/* the primary and its tablet are there since before the row was written */
+	struct topo_shard topo = { .name = "-", .has_primary = true, .is_serving = true, .primary = { "z", 1 },
+				   .primary_term_start_s = 1 };
+	struct topo_tablet tablet = { .alias = topo.primary, .type = TABLET_PRIMARY, .start_s = 1 };
 	struct shard_look look = { .state = sight->state, .trouble = "" };
 	struct shard_watch memory;
 	struct watch watch;
-	struct observation seen = { .topology_known = true, .topo = &topo, .topo_count = 1, .looks = &look };
+	struct observation seen = { .topology_known = true, .topo = &topo, .topo_count = 1, .tablets = &tablet,
+				    .tablet_count = 1, .looks = &look };
 
 	look.row = (struct migration){ .uuid = "u", .keyspace = "k", .shard = "-", .table = "t", .statement = "s",
 				       .context = "c", .message = "", .status = sight->status,
