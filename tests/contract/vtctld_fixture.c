@@ -8,6 +8,7 @@
 
 #include "vtddl/clock.h"
 #include "vtddl/identity.h"
+#include "vtddl/observation.h"
 #include "vtddl/wire.h"
 
 #define CALL_MS 60000
@@ -483,7 +484,8 @@ void assert_same_row(const struct migration *a, const struct migration *b)
 	assert_int_equal(a->rows_copied, b->rows_copied);
 	assert_int_equal(a->table_rows, b->table_rows);
 	assert_int_equal(a->cutover_attempts, b->cutover_attempts);
-	assert_true(a->progress == b->progress);
+	/* of a live one Vitess writes it a moment behind the rest */
+	assert_true(migration_is_live(a) ? a->progress <= b->progress : a->progress == b->progress);
 	assert_true(tablet_alias_equal(&a->tablet, &b->tablet));
 	assert_near("requested", a->requested_at_s, b->requested_at_s);
 	assert_near("started", a->started_at_s, b->started_at_s);

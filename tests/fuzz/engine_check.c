@@ -127,7 +127,7 @@ static void look_begins(struct controller *controller, const struct task *task)
 
 	note_ready(evidence);
 	evidence->began_ms = controller->world->now_ms;
-	evidence->rows_known = evidence->first.known = evidence->confirm.known = false;
+	evidence->rows_known = evidence->stray = evidence->first.known = evidence->confirm.known = false;
 	for (size_t i = 0; i < WORLD_SHARDS; i++) {
 		struct shard_seen *shard = &evidence->shards[i];
 
@@ -160,9 +160,11 @@ static void note_rows(struct evidence *evidence, const struct change *record,
 		const struct migration *row = &reply->migrations.items[i];
 		struct shard_seen *shard = shard_of(evidence, row->shard);
 
-		if (!shard || strcasecmp(row->uuid, record->uuid) != 0)
+		if (strcasecmp(row->uuid, record->uuid) != 0)
 			continue;
-		if (shard->rows++ == 0)
+		if (!shard)
+			evidence->stray |= migration_is_live(row);
+		else if (shard->rows++ == 0)
 			shard->row = row_seen(row, record);
 	}
 }
@@ -312,7 +314,7 @@ static void check_seen(struct controller *controller, const struct call *call)
 	else if (call->request.rpc.method == VTCTLD_COMPLETE)
 		fuzz_check(held && !dead, "Complete is sent with %u shards held, %u dead", held, dead);
 	else
-		fuzz_check(live, "Cancel is sent and no shard is live");
+		fuzz_check(live || evidence->stray, "Cancel is sent and no shard is live");
 }
 
 static void check_effect(struct controller *controller, const struct call *call)
@@ -484,7 +486,8 @@ static void check_move(struct world *world, const struct change *before, const s
 	else if (after->phase == PHASE_FAILED)
 		fuzz_check(count_shards(evidence, is_dead), "I9: failed, and no shard has shown that");
 	else if (after->phase == PHASE_CANCELLED)
-		fuzz_check(count_gone(evidence) == shards, "cancelled, and a shard may live");
+		fuzz_check(count_gone(evidence) == shards && !(before->phase == PHASE_CANCELLING && evidence->stray),
+			   "cancelled, and a shard may live");
 	else if (after->phase == PHASE_CANCELLING)
 		check_reversal(world, after);
 }

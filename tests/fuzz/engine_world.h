@@ -65,6 +65,7 @@ struct evidence {
 	const struct task *task;
 	int64_t began_ms;
 	bool rows_known;
+	bool stray; /* a live row on a shard that is not recorded */
 	struct topology_seen first, confirm;
 	size_t shard_count;
 	struct shard_seen shards[WORLD_SHARDS];
