@@ -240,7 +240,7 @@ static void fold_shard(struct fold *fold, const struct change *change, const str
 	const struct shard_look *look = &observation->looks[i];
 	const struct migration *row = &look->row;
 	uint32_t has = 0;
-	bool ready_now, ready;
+	bool mismatch, ready_now, ready;
 
 	if (fold_double(look, memory, observation->at_ms))
 		fold->any |= FACT_DOUBLED;
@@ -253,13 +253,14 @@ static void fold_shard(struct fold *fold, const struct change *change, const str
 	}
 	if (!fold->first)
 		fold->first = row;
-	if (!migration_is_ours(row, change) || strcasecmp(row->uuid, change->uuid) != 0 ||
-	    strcmp(row->statement, fold->first->statement) != 0)
+	mismatch = !migration_is_ours(row, change) || strcasecmp(row->uuid, change->uuid) != 0 ||
+		   strcmp(row->statement, fold->first->statement) != 0;
+	if (mismatch)
 		fold->any |= FACT_MISMATCH;
 
 	const struct topo_shard *shard = find_shard(observation->topo, observation->topo_count,
 						    change->shards[i].name);
-	ready_now = migration_is_ready(row) && shard &&
+	ready_now = !mismatch && migration_is_ready(row) && shard &&
 		    migration_is_fresh(row, shard, find_tablet(observation, shard));
 	ready = ready_twice(memory, row, ready_now, observation->at_ms);
 	fold->any |= fold_row(row, memory, observation->at_ms);
