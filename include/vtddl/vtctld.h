@@ -75,6 +75,8 @@ enum migration_status { /* numbers of vtctldata.SchemaMigration.Status */
 	MIGRATION_COMPLETE = 6,
 	MIGRATION_FAILED = 7
 };
+/** migration_status_is_known() - one of these, and not MIGRATION_UNKNOWN */
+bool migration_status_is_known(int status);
 /** lower-case name ("running"); "unknown" for any other number */
 const char *migration_status_name(int status);
 /** MIGRATION_UNKNOWN for any other text */

@@ -70,9 +70,14 @@ static const char *const statuses[] = {
 };
 #define STATUS_COUNT ((int)(sizeof(statuses) / sizeof(statuses[0])))
 
+bool migration_status_is_known(int status)
+{
+	return status > MIGRATION_UNKNOWN && status < STATUS_COUNT;
+}
+
 const char *migration_status_name(int status)
 {
-	return statuses[status > 0 && status < STATUS_COUNT ? status : MIGRATION_UNKNOWN];
+	return statuses[migration_status_is_known(status) ? status : MIGRATION_UNKNOWN];
 }
 
 enum migration_status migration_status_from_name(const char *name)

@@ -205,11 +205,6 @@ static uint32_t fold_row(const struct migration *row, struct shard_watch *memory
 	return FACT_ANY_LIVE | (row->postpone_completion ? FACT_ANY_HELD : FACT_ANY_RELEASED);
 }
 
-static bool status_is_known(int status)
-{
-	return status > MIGRATION_UNKNOWN && status <= MIGRATION_FAILED;
-}
-
 static bool row_is_dead(const struct migration *row)
 {
 	return row->status == MIGRATION_FAILED || row->status == MIGRATION_CANCELLED;
@@ -274,7 +269,7 @@ static void fold_shard(struct fold *fold, const struct change *change, const str
 		has |= FACT_ALL_COMPLETE | FACT_ALL_FORWARD;
 	if (migration_is_live(row) && !row->postpone_completion)
 		has |= FACT_ALL_FORWARD;
-	if (!status_is_known(row->status) && !row->postpone_completion)
+	if (!migration_status_is_known(row->status) && !row->postpone_completion)
 		has = FACT_ALL_ROWS; /* released, and nobody knows how far it is: that is not seen (I10) */
 	if (row_is_dead(row))
 		has |= FACT_ALL_GONE;

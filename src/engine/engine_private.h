@@ -288,7 +288,9 @@ struct engine {
 /* timer.c */
 void timer_set(struct engine *engine, struct timer *timer, int64_t at_ms);
 void timer_clear(struct engine *engine, struct timer *timer);
-/** one that is set fires within half a second, at a moment of its own */
+/** within half a second, at a moment of its own: when many begin, they are not in step */
+int64_t timer_soon_ms(struct engine *engine);
+/** one that is set fires that soon */
 void timer_hurry(struct engine *engine, struct timer *timer);
 
 /* keyspace.c */

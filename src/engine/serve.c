@@ -5,13 +5,12 @@
 #include <string.h>
 
 #define SURVEY_MS 1000	       /* how often the store is asked for everything that is live; rarer where there is much */
-#define SURVEY_FIRST_MS 500    /* within so long after the start */
 #define CANCEL_WATCH_MS 120000 /* beyond an effect's deadline: one that was late may revive it (R6) */
 
 static void sweep_soon(struct keyspace *keyspace)
 {
 	struct engine *engine = keyspace->engine;
-	int64_t at_ms = engine->now_ms + (int64_t)(engine_chance(engine) % SURVEY_FIRST_MS);
+	int64_t at_ms = timer_soon_ms(engine);
 
 	if (!keyspace->sweep && keyspace->sweep_timer.at_ms > at_ms)
 		timer_set(engine, &keyspace->sweep_timer, at_ms);
@@ -279,7 +278,7 @@ void engine_serve(struct engine *engine)
 {
 	engine->serving = true;
 	engine->survey_timer = (struct timer){ .at_ms = INT64_MAX, .fire = survey };
-	timer_set(engine, &engine->survey_timer, engine->now_ms + (int64_t)(engine_chance(engine) % SURVEY_FIRST_MS));
+	timer_set(engine, &engine->survey_timer, timer_soon_ms(engine));
 }
 
 /* ---- What to show ---- */

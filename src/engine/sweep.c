@@ -182,7 +182,7 @@ void sweep_brief(struct shard_brief *brief, const struct migration *row)
 	double percent = row->progress >= 0 && row->progress <= 100 ? row->progress : 0;
 
 	*brief = (struct shard_brief){
-		.status = row->status > 0 && row->status <= MIGRATION_FAILED ? (uint8_t)row->status : MIGRATION_UNKNOWN,
+		.status = migration_status_is_known(row->status) ? (uint8_t)row->status : MIGRATION_UNKNOWN,
 		.progress = (uint8_t)percent,
 		.held = row->postpone_completion,
 		.ready = migration_is_ready(row),

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define HURRY_MS 500
+#define SOON_MS 500
 
 static void put(struct engine *engine, size_t slot, struct timer *timer)
 {
@@ -68,9 +68,14 @@ void timer_set(struct engine *engine, struct timer *timer, int64_t at_ms)
 	rise(engine, ++engine->timer_count, timer);
 }
 
+int64_t timer_soon_ms(struct engine *engine)
+{
+	return engine->now_ms + (int64_t)(engine_chance(engine) % SOON_MS);
+}
+
 void timer_hurry(struct engine *engine, struct timer *timer)
 {
-	int64_t at_ms = engine->now_ms + (int64_t)(engine_chance(engine) % HURRY_MS);
+	int64_t at_ms = timer_soon_ms(engine);
 
 	if (timer->at_ms != INT64_MAX && timer->at_ms > at_ms)
 		timer_set(engine, timer, at_ms);

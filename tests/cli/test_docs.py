@@ -1,5 +1,6 @@
 """The pages that the program prints itself are those in docs/, and the example file is accepted."""
 
+import functools
 import re
 
 import pytest
@@ -39,6 +40,11 @@ def told(path):
     return [re.sub(r"'.*?'|\"[^\"]*\"", "TEXT", line).split() for line in lines]
 
 
+@functools.cache
+def options_of(path):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", generate_docs.output("help", *path)))
+
+
 def problem(words):
     """What is wrong with a command line that a page or a message tells people; None: nothing."""
     if words[0] == "help":
@@ -47,9 +53,8 @@ def problem(words):
     path = max((path for path in COMMANDS if tuple(words[:len(path)]) == path), key=len, default=None)
     if not path:
         return "no such command"
-    options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", generate_docs.output("help", *path)))
-    return next((f"no such option: {word}" for word in words if word.startswith("--") and word.split("=")[0] not in options),
-                None)
+    return next((f"no such option: {word}" for word in words
+                 if word.startswith("--") and word.split("=")[0] not in options_of(path)), None)
 
 
 @pytest.mark.parametrize("path", sorted(path for folder in ("docs", "packaging", "src")
@@ -58,5 +63,5 @@ def problem(words):
                          + [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", ROOT / "CONTRIBUTING.md"],
                          ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_what_people_are_told_to_run_can_be_run(path):
-    wrong = [(" ".join(words), problem(words)) for words in told(path) if problem(words)]
+    wrong = [(" ".join(words), why) for words in told(path) if (why := problem(words))]
     assert not wrong

@@ -238,10 +238,10 @@ static void rage(void)
 		strike(entry, fault);
 		if (moment_sum && draw(&moments, MOMENT_ONE_IN) == 0) {
 			fault = pick(draw(&moments, moment_sum), weights, _MOMENT_FIRST);
-			if (!storm.what->without[entry])
+			if (!storm.what->without[entry]) {
 				tell_strike(entry, "waits for the moment of ", fault);
-			if (!storm.what->without[entry])
 				moment_arm(fault, mix(storm.what->seed, 100000 + entry));
+			}
 		}
 		sim_pass(storm.sim, pass_ms);
 	}

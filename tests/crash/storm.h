@@ -165,6 +165,10 @@ void heal_fleet(unsigned keyspace, bool all);
 unsigned any_keyspace(void);
 const char *any_shard(unsigned keyspace);
 const char *any_shards(unsigned keyspace, char *ret, size_t size);
+/** shards_lag() - for a while; then all that do not get on in a keyspace do again */
+void shards_lag(unsigned keyspace);
+/** store_goes_back() - to its last snapshot, which is no more */
+void store_goes_back(void);
 void make_uuid(char ret[UUID_LENGTH + 1]);
 
 /* storm_moments.c */

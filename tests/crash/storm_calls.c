@@ -289,11 +289,16 @@ bool strike_row_lost(void)
 
 /* ---- Shards that do not get on; until all of the keyspace do again. ---- */
 
+void shards_lag(unsigned keyspace)
+{
+	storm.at[keyspace].shards_free_ms = storm.sim->now_ms + 1000 + chance(240000);
+}
+
 static bool hinder(bool (*act)(struct fleet *fleet, const char *shard, bool on))
 {
 	unsigned keyspace = any_keyspace();
 
-	storm.at[keyspace].shards_free_ms = storm.sim->now_ms + 1000 + chance(240000);
+	shards_lag(keyspace);
 	return act(storm.sim->fleets[keyspace], any_shard(keyspace), true);
 }
 

@@ -21,12 +21,22 @@ static struct fleet *fleet_of(const struct change *record)
 	return storm.sim->fleets[keyspace_of(record)];
 }
 
+static bool is_sent(const struct controller *controller, enum boundary_kind kind, enum vtctld_method method)
+{
+	return kind == BOUNDARY_RPC_BEFORE && controller->held->requests[0].rpc.method == method;
+}
+
+static bool is_answered(const struct controller *controller, enum boundary_kind kind, enum vtctld_method method)
+{
+	return kind == BOUNDARY_RPC_AFTER && controller->held->replies[0].rpc.method == method;
+}
+
 /* Rows of one change are asked for. NULL: they are not. */
 static const struct change *asked_for(const struct controller *controller, enum boundary_kind kind)
 {
 	const struct vtctld_request *request = &controller->held->requests[0].rpc;
 
-	if (kind != BOUNDARY_RPC_BEFORE || request->method != VTCTLD_GET_SCHEMA_MIGRATIONS || !request->uuid || !request->uuid[0])
+	if (!is_sent(controller, kind, VTCTLD_GET_SCHEMA_MIGRATIONS) || !request->uuid || !request->uuid[0])
 		return NULL;
 	return record_of(request->uuid);
 }
@@ -37,15 +47,10 @@ static const struct change *answered(const struct controller *controller, enum b
 	const struct vtctld_reply *reply = &controller->held->replies[0].rpc;
 	const char *uuid = storm.looking[controller->index];
 
-	if (kind != BOUNDARY_RPC_AFTER || reply->method != VTCTLD_GET_SCHEMA_MIGRATIONS || reply->outcome != VTCTLD_DONE ||
-	    !reply->migrations.count || strcmp(reply->migrations.items[0].uuid, uuid) != 0)
+	if (!is_answered(controller, kind, VTCTLD_GET_SCHEMA_MIGRATIONS) || reply->outcome != VTCTLD_DONE || !reply->migrations.count ||
+	    strcmp(reply->migrations.items[0].uuid, uuid) != 0)
 		return NULL;
 	return record_of(uuid);
-}
-
-static bool is_sent(const struct controller *controller, enum boundary_kind kind, enum vtctld_method method)
-{
-	return kind == BOUNDARY_RPC_BEFORE && controller->held->requests[0].rpc.method == method;
 }
 
 static bool all_are_ready(const struct change *record)
@@ -82,6 +87,20 @@ static struct storm_change *change_named(const char *uuid)
 	return NULL;
 }
 
+/* Somebody runs a command about that change now. */
+static void person_asks(const char *uuid, enum goal goal, bool open_gate)
+{
+	struct storm_change *change = may_start(SLOTS_KEPT) ? change_named(uuid) : NULL;
+
+	if (change)
+		ask_again(change, goal, open_gate);
+}
+
+static bool moves(const struct request *request)
+{
+	return request->kind == REQUEST_STORE_UPDATE && request->change->phase != request->expect.phase;
+}
+
 /* A write that moves a change, or writes it down. NULL: it is none. */
 static const struct request *moving_write(const struct controller *controller, enum boundary_kind kind, bool *ret_inserts)
 {
@@ -89,7 +108,7 @@ static const struct request *moving_write(const struct controller *controller, e
 		const struct request *request = &controller->held->requests[i];
 
 		*ret_inserts = request->kind == REQUEST_STORE_INSERT;
-		if (*ret_inserts || (request->kind == REQUEST_STORE_UPDATE && request->change->phase != request->expect.phase))
+		if (*ret_inserts || moves(request))
 			return request;
 	}
 	return NULL;
@@ -105,8 +124,7 @@ static const struct change *moved(const struct controller *controller, enum boun
 
 		if (held->replies[i].result != 0)
 			continue;
-		if (inserted ? request->kind == REQUEST_STORE_INSERT
-			     : request->kind == REQUEST_STORE_UPDATE && request->change->phase != request->expect.phase)
+		if (inserted ? request->kind == REQUEST_STORE_INSERT : moves(request))
 			return record_of(request->change->uuid);
 	}
 	return NULL;
@@ -126,7 +144,7 @@ bool moment_primary_moves_at_release(struct controller *controller, enum boundar
 	if (!fleet_reparent(storm.sim->fleets[keyspace], shard, false))
 		return false;
 	if (chance(3)) {
-		storm.at[keyspace].shards_free_ms = storm.sim->now_ms + 1000 + chance(240000);
+		shards_lag(keyspace);
 		fleet_unready(storm.sim->fleets[keyspace], shard, true);
 	}
 	return true;
@@ -134,7 +152,7 @@ bool moment_primary_moves_at_release(struct controller *controller, enum boundar
 
 bool moment_primary_moves_in_proof(struct controller *controller, enum boundary_kind kind, struct moment *moment)
 {
-	if (kind != BOUNDARY_RPC_AFTER || controller->held->replies[0].rpc.method != VTCTLD_GET_SCHEMA)
+	if (!is_answered(controller, kind, VTCTLD_GET_SCHEMA))
 		return false;
 	for (unsigned i = 0; i < storm.change_count; i++) {
 		const struct change *record = change_of(&storm.changes[i]);
@@ -150,7 +168,6 @@ bool moment_primary_moves_in_proof(struct controller *controller, enum boundary_
 bool moment_tablet_restarts_at_release(struct controller *controller, enum boundary_kind kind, struct moment *moment)
 {
 	const struct change *record = answered(controller, kind);
-	struct storm_change *change;
 	const char *shard;
 
 	if (!record || record->phase != PHASE_SUBMITTED || storm.at[keyspace_of(record)].tablet[0] || !all_are_ready(record) ||
@@ -159,9 +176,8 @@ bool moment_tablet_restarts_at_release(struct controller *controller, enum bound
 	shard = any_shard(keyspace_of(record));
 	fleet_tablet(fleet_of(record), shard, TABLET_STOP);
 	fleet_tablet(fleet_of(record), shard, TABLET_START);
-	change = record->gate == GATE_MANUAL && may_start(SLOTS_KEPT) ? change_named(record->uuid) : NULL;
-	if (change)
-		ask_again(change, storm.serves ? GOAL_SUBMITTED : GOAL_VERIFIED, true);
+	if (record->gate == GATE_MANUAL)
+		person_asks(record->uuid, storm.serves ? GOAL_SUBMITTED : GOAL_VERIFIED, true);
 	return true;
 }
 
@@ -212,22 +228,17 @@ bool moment_twice_at_release(struct controller *controller, enum boundary_kind k
 
 bool moment_dies_in_submit(struct controller *controller, enum boundary_kind kind, struct moment *moment)
 {
-	struct storm_change *change;
-
 	if (is_sent(controller, kind, VTCTLD_APPLY_SCHEMA) && !moment->stage && is_nth(moment)) {
 		snprintf(moment->uuid, sizeof(moment->uuid), "%s", controller->held->requests[0].rpc.uuid);
 		moment->process = controller->index;
 		moment->stage = 1;
 	}
-	if (!moment->stage || controller->index != moment->process || kind != BOUNDARY_RPC_AFTER ||
-	    controller->held->replies[0].rpc.method != VTCTLD_APPLY_SCHEMA)
+	if (!moment->stage || controller->index != moment->process || !is_answered(controller, kind, VTCTLD_APPLY_SCHEMA))
 		return false;
 	sim_kill(controller);
 	if (chance(2)) /* and its lease does not wait for what it sent */
 		sim_set_store_clock(storm.sim, 10000 + chance(90000));
-	change = may_start(SLOTS_KEPT) ? change_named(moment->uuid) : NULL;
-	if (change)
-		ask_again(change, GOAL_CANCELLED, false);
+	person_asks(moment->uuid, GOAL_CANCELLED, false);
 	return true;
 }
 
@@ -255,16 +266,9 @@ bool moment_terminated_in_effect(struct controller *controller, enum boundary_ki
 
 /* ---- The store. ---- */
 
-static void go_back(void)
-{
-	sim_fail_over(storm.sim);
-	storm.has_snapshot = storm.keeps_snapshot = false;
-}
-
 bool moment_store_loses_write(struct controller *controller, enum boundary_kind kind, struct moment *moment)
 {
 	const struct request *request;
-	struct storm_change *change;
 	bool inserts;
 
 	if (!moment->stage && !storm.keeps_snapshot && (request = moving_write(controller, kind, &inserts)) && !inserts &&
@@ -277,11 +281,9 @@ bool moment_store_loses_write(struct controller *controller, enum boundary_kind 
 	}
 	if (!moment->stage || kind != BOUNDARY_STORE_AFTER || moment->process != controller->index)
 		return false;
-	go_back();
+	store_goes_back();
 	sim_pause(controller, 10 + chance(chance(2) ? 3000 : 60000));
-	change = may_start(SLOTS_KEPT) ? change_named(moment->uuid) : NULL;
-	if (change)
-		ask_again(change, chance(2) ? GOAL_CANCELLED : GOAL_SUBMITTED, true);
+	person_asks(moment->uuid, chance(2) ? GOAL_CANCELLED : GOAL_SUBMITTED, true);
 	return true;
 }
 
@@ -325,11 +327,11 @@ static void forget(struct controller *controller, enum boundary_kind kind, struc
 
 	if (moment->is_whole && (!record || record->phase != PHASE_COMPLETED || strcmp(record->uuid, moment->uuid) != 0))
 		return;
-	if (!moment->is_whole && (kind != BOUNDARY_RPC_AFTER || moment->process != controller->index ||
-				  controller->held->replies[0].rpc.method != VTCTLD_COMPLETE))
+	if (!moment->is_whole &&
+	    (moment->process != controller->index || !is_answered(controller, kind, VTCTLD_COMPLETE)))
 		return;
 	change = change_named(moment->uuid);
-	go_back();
+	store_goes_back();
 	moment->stage = 3;
 	moment->nth = 1 + chance(4);
 	if (chance(2))
@@ -357,7 +359,7 @@ static bool move_held(struct controller *controller, enum boundary_kind kind, st
 			continue;
 		fleet_reparent(fleet_of(record), shard, false);
 		fleet_unready(fleet_of(record), shard, true);
-		storm.at[keyspace].shards_free_ms = storm.sim->now_ms + 1000 + chance(240000);
+		shards_lag(keyspace);
 		break;
 	}
 	return true;
@@ -369,8 +371,8 @@ static bool move_in_proof(struct controller *controller, enum boundary_kind kind
 	const struct change *record = record_of(moment->uuid);
 	unsigned keyspace = record ? keyspace_of(record) : 0;
 
-	if (kind != BOUNDARY_RPC_AFTER || controller->held->replies[0].rpc.method != VTCTLD_GET_SCHEMA || !record ||
-	    record->phase != PHASE_COMPLETED || storm.at[keyspace].tablet[0] || !is_nth(moment))
+	if (!is_answered(controller, kind, VTCTLD_GET_SCHEMA) || !record || record->phase != PHASE_COMPLETED ||
+	    storm.at[keyspace].tablet[0] || !is_nth(moment))
 		return false;
 	return fleet_reparent(storm.sim->fleets[keyspace], any_shard(keyspace), false);
 }

@@ -196,12 +196,18 @@ bool strike_store_snapshot(void)
 	return true;
 }
 
+void store_goes_back(void)
+{
+	sim_fail_over(storm.sim);
+	/* an hour later nobody makes such a replica the primary */
+	storm.has_snapshot = storm.keeps_snapshot = false;
+}
+
 bool strike_store_fail_over(void)
 {
 	if (!storm.has_snapshot || storm.keeps_snapshot)
 		return false;
-	sim_fail_over(storm.sim);
-	storm.has_snapshot = false; /* an hour later nobody makes such a replica the primary */
+	store_goes_back();
 	return true;
 }
 

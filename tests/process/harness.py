@@ -25,6 +25,9 @@ CRASH_BUILD = pathlib.Path(os.environ.get("CRASH_BUILD_DIR") or os.environ.get("
 
 ALTER = "alter table orders add column memo varchar(64)"
 CREATE = "create table notes (id bigint primary key, note varchar(64))"
+# For a script: this shard copies and never gets ready, until it may.
+HOLD = {"do": "hold_copy", "shard": "80-", "at_ms": 0}
+UNHOLD = {**HOLD, "held": False}
 EFFECTS = ("ApplySchema", "CompleteSchemaMigration", "CancelSchemaMigration")
 
 
@@ -175,6 +178,13 @@ def one_sentence(got, code):
     assert len(lines) == 1 and lines[0].startswith("vtddl: "), got.stderr
     assert got.stdout == "" and len(lines[0]) < 1100
     return lines[0]
+
+
+def submit(program, *words, sql=ALTER, keyspace="commerce"):
+    """Gives the uuid."""
+    got = program.run("submit", keyspace, "--sql", sql, *words)
+    assert got.returncode == 0, got.stderr
+    return re.search(r"uuid +([0-9a-f_]{36})", got.stdout).group(1)
 
 
 def side_by_side(cases, check, workers=32):

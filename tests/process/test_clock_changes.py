@@ -14,7 +14,7 @@ import pytest
 
 from crew import Crew
 from exchange import Exchange, sample
-from harness import ALTER, Sim, Vtddl, assert_done_once, side_by_side, wait_until
+from harness import ALTER, HOLD, UNHOLD, Sim, Vtddl, assert_done_once, side_by_side, wait_until
 from mysql_server import MysqlServer
 from own_clock import HOUR_S, OwnClock
 from proxy import AtRequest
@@ -24,8 +24,6 @@ WORKERS = 24
 SHARE = 6
 WORDS = ("--read-timeout", "30s", "--effect-timeout", "20s")  # of the program's time
 YEAR_S = 365 * 24 * HOUR_S
-HOLD = {"do": "hold_copy", "shard": "80-", "at_ms": 0}
-UNHOLD = {**HOLD, "held": False}
 
 
 def moment(*parts):

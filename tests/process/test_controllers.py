@@ -8,14 +8,13 @@ import time
 import pytest
 
 from crew import Crew
-from harness import ALTER, side_by_side, wait_until
+from harness import ALTER, HOLD, UNHOLD, side_by_side, wait_until
 from mysql_server import MysqlServer
 
 LEASE_S = 30
 SLACK_S = 15  # of a noisy machine; what the protocol itself takes is asserted in virtual time, in tests/crash
-HOLD = {"do": "hold_copy", "shard": "80-", "at_ms": 0}
 BLOCK = {"do": "block_cutover", "shard": "80-", "at_ms": 0}
-UNHOLD, UNBLOCK = {**HOLD, "held": False}, {**BLOCK, "blocked": False}
+UNBLOCK = {**BLOCK, "blocked": False}
 
 
 @pytest.fixture(scope="module")

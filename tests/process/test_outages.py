@@ -5,9 +5,7 @@ import signal
 import socket
 import time
 
-from harness import ALTER, assert_done_once, one_sentence, read_until, wait_until
-
-HELD = [{"do": "hold_copy", "shard": "80-", "at_ms": 0}]
+from harness import ALTER, HOLD, UNHOLD, assert_done_once, one_sentence, read_until, wait_until
 
 
 def free_port():
@@ -41,7 +39,7 @@ def test_a_listener_that_is_no_vtctld_is_no_endless_wait(vtddl):
 
 
 def test_a_vtctld_that_stops_answering_for_a_while_costs_only_time(sim, vtddl):
-    fleet = sim(script=HELD, scale=10)
+    fleet = sim(script=[HOLD], scale=10)
     program = vtddl(fleet)
     run = program.start("run", "commerce", "--sql", ALTER, "--read-timeout", "1s")
     read_until(run, "phase submitted")
@@ -50,14 +48,14 @@ def test_a_vtctld_that_stops_answering_for_a_while_costs_only_time(sim, vtddl):
     time.sleep(2)
     assert run.poll() is None
     fleet.process.send_signal(signal.SIGCONT)
-    fleet.reload([{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}])
+    fleet.reload([UNHOLD])
     out, err = run.communicate(timeout=90)
     assert run.returncode == 0, out + err
     assert_done_once(fleet, program)
 
 
 def test_a_vtctld_that_is_killed_is_waited_for_and_named(sim, vtddl):
-    fleet = sim(script=HELD, scale=10)
+    fleet = sim(script=[HOLD], scale=10)
     program = vtddl(fleet)
     run = program.start("run", "commerce", "--sql", ALTER, "--read-timeout", "1s")
     read_until(run, "phase submitted")
@@ -72,7 +70,7 @@ def test_a_vtctld_that_is_killed_is_waited_for_and_named(sim, vtddl):
 
 def test_a_vtctld_that_is_restarted_is_found_again(sim, vtddl):
     """The simulated fleet forgets everything with its process, so all that counts here is that it is asked again."""
-    fleet = sim(script=HELD, scale=10)
+    fleet = sim(script=[HOLD], scale=10)
     program = vtddl(fleet)
     run = program.start("run", "commerce", "--sql", ALTER, "--read-timeout", "1s")
     read_until(run, "phase submitted")

@@ -3,7 +3,7 @@
 import json
 import signal
 
-from harness import ALTER, read_until
+from harness import ALTER, HOLD, UNHOLD, read_until
 
 CANARY = "Canary-7dQ-passw0rd"
 
@@ -20,7 +20,7 @@ def everything(program, *texts):
 def test_no_password_in_output_store_or_journal(sim, vtddl, tmp_path):
     (tmp_path / "auth.json").write_text(json.dumps([{"Username": "deployer", "Password": CANARY}]), encoding="ascii")
     fleet = sim("--auth-static", str(tmp_path / "auth.json"), scale=20,
-                script=[{"do": "hold_copy", "shard": "80-", "at_ms": 0},
+                script=[HOLD,
                         {"on": "GetSchemaMigrations", "nth": 3, "code": 14}])
     program = vtddl(fleet)
     creds, password = program.home / "creds.json", program.home / "vtgate.pw"
@@ -37,7 +37,7 @@ def test_no_password_in_output_store_or_journal(sim, vtddl, tmp_path):
     run.send_signal(signal.SIGINT)
     texts = [said, *run.communicate(timeout=30)]
     assert run.returncode == 130
-    fleet.reload([{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}])
+    fleet.reload([UNHOLD])
     for line in (["run", "commerce", "--sql", ALTER, "--json", "--deadline", "20s", *words, *gate],
                  ["run", "commerce", "--sql", ALTER, *words], ["show", "commerce", "--json", *words],
                  ["show", "commerce"], ["doctor", "commerce", *words], ["config", "show"], ["show"]):

@@ -13,16 +13,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from daemon import Daemon
-from harness import ALTER, ROOT, assert_done_once, read_until, wait_until
+from harness import ALTER, HOLD, ROOT, UNHOLD, assert_done_once, read_until, submit, wait_until
 from mysql_server import MysqlServer
-
-HELD = [{"do": "hold_copy", "shard": "80-", "at_ms": 0}]
-
-
-def submit(program, *words, sql=ALTER, keyspace="commerce"):
-    got = program.run("submit", keyspace, "--sql", sql, *words)
-    assert got.returncode == 0, got.stderr
-    return re.search(r"uuid +([0-9a-f_]{36})", got.stdout).group(1)
 
 
 def is_ready(serve, uuid):
@@ -57,7 +49,7 @@ def test_it_drives_what_is_submitted_and_a_run_follows_it_to_the_end(sim, vtddl,
 
 def test_an_opened_gate_needs_nobody_else(sim, vtddl, daemon, beside):
     """The run that opened the gate is killed: the daemon does the rest."""
-    fleet = sim(script=HELD, scale=20)
+    fleet = sim(script=[HOLD], scale=20)
     program = vtddl(fleet)
     serve = daemon(program)
     run = beside(program, "run", "commerce", "--sql", ALTER)
@@ -65,7 +57,7 @@ def test_an_opened_gate_needs_nobody_else(sim, vtddl, daemon, beside):
                "it is submitted, its gate open")
     run.kill()
     run.communicate()
-    fleet.reload([{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}])
+    fleet.reload([UNHOLD])
     wait_until(lambda: serve.log("change ended"), "the daemon took it to the end")
     assert_done_once(fleet, program)
 
@@ -188,7 +180,7 @@ def mysql():
 
 @pytest.mark.parametrize("end", ["done", "signal"])
 def test_a_single_command_gives_its_lease_of_a_shared_store_back(sim, vtddl, mysql, end):
-    fleet = sim(scale=20, script=HELD if end == "signal" else None)
+    fleet = sim(scale=20, script=[HOLD] if end == "signal" else None)
     program = vtddl(fleet)
     url, secret = mysql.database()
     words = ["commerce", "--sql", ALTER, "--store", url, "--store-password-file", secret]

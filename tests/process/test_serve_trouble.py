@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from harness import wait_until
+from harness import HOLD, submit, wait_until
 from own_clock import OwnClock
-from test_serve import HELD, submit
 
 RATE = 10  # a minute of the daemon takes six seconds
 
@@ -20,7 +19,7 @@ def missing(serve, code):
 
 
 def test_a_vtctld_that_is_silent_for_a_minute_makes_it_not_ready_and_does_not_end_it(sim, vtddl, daemon, tmp_path):
-    fleet = sim(scale=20, script=HELD)
+    fleet = sim(scale=20, script=[HOLD])
     program = vtddl(fleet)
     serve = daemon(program, "--read-timeout", "60s", env=OwnClock(tmp_path / "clock", RATE).env)
     submit(program)

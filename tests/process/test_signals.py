@@ -7,15 +7,12 @@ import time
 
 import pytest
 
-from harness import ALTER, assert_done_once, read_until
-
-HELD = [{"do": "hold_copy", "shard": "80-", "at_ms": 0}]
-GO_ON = [{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}]
+from harness import ALTER, HOLD, UNHOLD, assert_done_once, read_until
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_it_says_that_the_change_goes_on_and_how_to_resume(sim, vtddl, number, code):
-    fleet = sim(script=HELD, scale=20)
+    fleet = sim(script=[HOLD], scale=20)
     program = vtddl(fleet)
     # a statement that needs quoting in a shell
     statement = "alter table orders add column memo varchar(64) default 'it''s $HOME; \"x\"'"
@@ -29,7 +26,7 @@ def test_it_says_that_the_change_goes_on_and_how_to_resume(sim, vtddl, number, c
     assert re.search(r"^vtddl: interrupted; the change [0-9a-f_]{36} of keyspace commerce \(phase submitted\) keeps "
                      r"running in the fleet", err, re.M), err
     assert fleet.journal("CompleteSchemaMigration", "CancelSchemaMigration") == []
-    fleet.reload(GO_ON)
+    fleet.reload([UNHOLD])
     printed = re.search(r"to go on: (vtddl run .*)", err).group(1)
     path = program.program.rsplit("/", 1)[0] + ":/usr/bin:/bin"
     got = subprocess.run(["sh", "-c", printed], env={**program.env, "PATH": path}, cwd=program.home, timeout=60,
@@ -72,7 +69,7 @@ def test_a_signal_before_anything_was_sent_says_so(sim, vtddl):
 
 def test_hangup_and_a_closed_terminal_are_not_the_end_of_the_change(sim, vtddl):
     """Without a handler SIGHUP kills, which is kill -9 to us: the next run goes on."""
-    fleet = sim(script=HELD, scale=20)
+    fleet = sim(script=[HOLD], scale=20)
     program = vtddl(fleet)
     before = signal.signal(signal.SIGHUP, signal.SIG_DFL) # under nohup it is ignored, and that is inherited
     run = program.start("run", "commerce", "--sql", ALTER)
@@ -81,6 +78,6 @@ def test_hangup_and_a_closed_terminal_are_not_the_end_of_the_change(sim, vtddl):
     run.send_signal(signal.SIGHUP)
     run.communicate(timeout=30)
     assert run.returncode != 0
-    fleet.reload(GO_ON)
+    fleet.reload([UNHOLD])
     assert program.run("run", "commerce", "--sql", ALTER).returncode == 0
     assert_done_once(fleet, program)

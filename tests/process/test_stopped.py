@@ -12,14 +12,13 @@ import time
 
 import pytest
 
-from harness import ALTER, Sim, Vtddl, assert_done_once, read_until, side_by_side, wait_until
+from harness import ALTER, HOLD, UNHOLD, Sim, Vtddl, assert_done_once, read_until, side_by_side, wait_until
 from own_clock import OwnClock
 
 RATE = 4
 LEASE_S = 30 / RATE  # what a lease of a MySQL store takes, in this machine's time
-HOLD = {"do": "hold_copy", "shard": "80-", "at_ms": 0}
 BLOCK = {"do": "block_cutover", "shard": "80-", "at_ms": 0}
-UNHOLD, UNBLOCK = {**HOLD, "held": False}, {**BLOCK, "blocked": False}
+UNBLOCK = {**BLOCK, "blocked": False}
 WORDS = ("--read-timeout", "20s", "--effect-timeout", "40s")
 
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from harness import ALTER, CREATE, assert_done_once, one_sentence, wait_until
+from harness import ALTER, CREATE, HOLD, UNHOLD, assert_done_once, one_sentence, wait_until
 from own_clock import compiled
 
 
@@ -154,13 +154,13 @@ def test_a_full_disk_is_exit_74_and_the_same_command_goes_on_once_there_is_room(
 
 
 def test_a_disk_that_fills_up_before_the_release_releases_nothing(program, sim):
-    fleet = sim(script=[{"do": "hold_copy", "shard": "80-", "at_ms": 0}], scale=20)
+    fleet = sim(script=[HOLD], scale=20)
     program.server = fleet.address
     with tmpfs(program.home / "disk", "size=512k") as disk:
         url = f"sqlite:{disk}/store.db"
         assert program.run("submit", "commerce", "--sql", ALTER, "--store", url).returncode == 0
         filler = fill(disk)
-        fleet.reload([{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}])
+        fleet.reload([UNHOLD])
         got = program.run("run", "commerce", "--sql", ALTER, "--store", url)
         assert got.returncode == 74, got.stdout + got.stderr
         assert fleet.journal("CompleteSchemaMigration") == []
@@ -172,8 +172,8 @@ def test_a_disk_that_fills_up_before_the_release_releases_nothing(program, sim):
 
 def test_a_daemon_whose_disk_cannot_confirm_a_write_ends_and_the_next_goes_on(program, sim, daemon, beside, tmp_path):
     """After a failed fsync the kernel forgets the pages: what this process reads may never have reached the disk."""
-    program.server = sim(script=[{"do": "hold_copy", "shard": "80-", "at_ms": 0}], scale=20)
-    fleet, program.server = program.server, program.server.address
+    fleet = sim(script=[HOLD], scale=20)
+    program.server = fleet.address
     trouble = tmp_path / "trouble"
     serve = daemon(program, env={"FAIL_SYNC": str(trouble),
                                  "LD_PRELOAD": str(compiled("fail_sync.c", "-shared", "-fPIC"))})
@@ -182,7 +182,7 @@ def test_a_daemon_whose_disk_cannot_confirm_a_write_ends_and_the_next_goes_on(pr
     wait_until(lambda: serve.changes()[0]["gate"] == "auto", "the gate is open")
     complete.kill()
     trouble.touch()
-    fleet.reload([{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}])
+    fleet.reload([UNHOLD])
     assert serve.process.wait(60) == 74
     said = serve.log_file.read_text(encoding="utf-8")
     assert f"the disk of the store {program.store}" in said.replace("sqlite:", "") and "start vtddl serve again" in said

@@ -3,10 +3,7 @@
 import re
 import signal
 
-from harness import ALTER, assert_done_once, read_until
-
-HELD = [{"do": "hold_copy", "shard": "80-", "at_ms": 0}]
-GO_ON = [{"do": "hold_copy", "shard": "80-", "held": False, "at_ms": 0}]
+from harness import ALTER, HOLD, UNHOLD, assert_done_once, read_until
 
 
 def test_two_at_once_are_one_change(sim, vtddl):
@@ -21,7 +18,7 @@ def test_two_at_once_are_one_change(sim, vtddl):
 
 
 def test_a_follower_says_who_drives_and_takes_over_when_it_is_killed(sim, vtddl):
-    fleet = sim(script=HELD, scale=20)
+    fleet = sim(script=[HOLD], scale=20)
     program = vtddl(fleet)
     driver = program.start("run", "commerce", "--sql", ALTER)
     read_until(driver, "phase submitted")
@@ -30,7 +27,7 @@ def test_a_follower_says_who_drives_and_takes_over_when_it_is_killed(sim, vtddl)
     assert re.search(rf":{driver.pid}:", said), "the follower does not name the driver"
     driver.send_signal(signal.SIGKILL)
     assert driver.wait(10) == -9
-    fleet.reload(GO_ON)
+    fleet.reload([UNHOLD])
     out, err = follower.communicate(timeout=90)
     driver.communicate()
     assert follower.returncode == 0, out + err
@@ -40,12 +37,12 @@ def test_a_follower_says_who_drives_and_takes_over_when_it_is_killed(sim, vtddl)
 
 def test_a_paused_driver_that_wakes_up_late_does_nothing_twice(sim, vtddl):
     """SIGSTOP keeps the kernel's lock, so nobody takes over; SIGCONT goes on with what the fleet shows then."""
-    fleet = sim(script=HELD, scale=20)
+    fleet = sim(script=[HOLD], scale=20)
     program = vtddl(fleet)
     driver = program.start("run", "commerce", "--sql", ALTER)
     read_until(driver, "phase submitted")
     driver.send_signal(signal.SIGSTOP)
-    fleet.reload(GO_ON)
+    fleet.reload([UNHOLD])
     follower = program.start("run", "commerce", "--sql", ALTER)
     read_until(follower, "another process drives this keyspace")
     assert fleet.journal("CompleteSchemaMigration") == []
@@ -74,14 +71,14 @@ def test_two_stores_are_still_one_change(sim, vtddl):
 
 
 def test_another_change_on_the_same_table_waits_for_its_turn(sim, vtddl):
-    fleet = sim(script=HELD, scale=20)
+    fleet = sim(script=[HOLD], scale=20)
     program = vtddl(fleet)
     first = program.start("run", "commerce", "--sql", ALTER)
     read_until(first, "phase submitted")
     second = program.start("run", "commerce", "--sql", "alter table orders add column other int")
     read_until(second, "another process drives this keyspace")
     assert len(fleet.journal("ApplySchema")) == 1
-    fleet.reload(GO_ON)
+    fleet.reload([UNHOLD])
     outputs = [run.communicate(timeout=60) for run in (first, second)]
     assert [first.returncode, second.returncode] == [0, 0], outputs
     calls = fleet.effects()
@@ -90,7 +87,7 @@ def test_another_change_on_the_same_table_waits_for_its_turn(sim, vtddl):
 
 
 def test_another_change_on_a_table_whose_change_nobody_drives_is_exit_5(sim, vtddl):
-    fleet = sim(script=HELD, scale=20)
+    fleet = sim(script=[HOLD], scale=20)
     program = vtddl(fleet)
     assert program.run("submit", "commerce", "--sql", ALTER).returncode == 0
     got = program.run("run", "commerce", "--sql", "alter table orders add column other int")

@@ -34,21 +34,26 @@ _Noreturn void WRAP(abort)(void)
 		return result;                                         \
 	}
 
-#define VOID_CALL(name, parameters, ...)                               \
+/* What the dead do: a statement. */
+#define VOID_CALL(dead_do, name, parameters, ...)                      \
 	void REAL(name) parameters;                                    \
 	void WRAP(name) parameters;                                    \
 	void WRAP(name) parameters                                     \
 	{                                                              \
 		struct alloc_call call;                                \
                                                                        \
-		if (alloc_process_is_dead())                           \
+		if (alloc_process_is_dead()) {                         \
+			dead_do;                                       \
 			return;                                        \
+		}                                                      \
 		if (!alloc_enter(&call)) {                             \
 			REAL(name)(__VA_ARGS__);                       \
 			return;                                        \
 		}                                                      \
-		if (setjmp(call.place))                                \
+		if (setjmp(call.place)) {                              \
+			dead_do;                                       \
 			return;                                        \
+		}                                                      \
 		REAL(name)(__VA_ARGS__);                               \
 		alloc_leave();                                         \
 	}
@@ -60,11 +65,11 @@ CALL(struct engine *, NULL, engine_new, (const struct engine_config *config, int
 CALL(struct engine *, NULL, engine_free, (struct engine * engine), engine)
 CALL(int, 0, engine_add, (struct engine * engine, const struct ask *ask, unsigned *ret_id, struct error *reterr), engine,
      ask, ret_id, reterr)
-VOID_CALL(engine_advance, (struct engine * engine, int64_t now_ms, int64_t wall_ms), engine, now_ms, wall_ms)
+VOID_CALL((void)0, engine_advance, (struct engine * engine, int64_t now_ms, int64_t wall_ms), engine, now_ms, wall_ms)
 CALL(int64_t, INT64_MAX, engine_wake_ms, (const struct engine *engine), engine)
 CALL(bool, false, engine_next, (struct engine * engine, struct request *ret), engine, ret)
-VOID_CALL(engine_reply, (struct engine * engine, const struct reply *reply), engine, reply)
-VOID_CALL(engine_stop, (struct engine * engine), engine)
+VOID_CALL((void)0, engine_reply, (struct engine * engine, const struct reply *reply), engine, reply)
+VOID_CALL((void)0, engine_stop, (struct engine * engine), engine)
 CALL(bool, false, engine_is_idle, (const struct engine *engine), engine)
 CALL(const struct view *, &nothing_to_see, engine_view, (struct engine * engine, unsigned id), engine, id)
 
@@ -72,7 +77,7 @@ CALL(int, -1, store_open, (const struct store_config *config, struct store **ret
      reterr)
 CALL(int, -1, store_lease, (struct store * store, const char *scope, const char *owner, int64_t for_ms, struct lease *ret,
      struct error *reterr), store, scope, owner, for_ms, ret, reterr)
-VOID_CALL(store_release, (struct store * store, const char *scope, const char *owner), store, scope, owner)
+VOID_CALL((void)0, store_release, (struct store * store, const char *scope, const char *owner), store, scope, owner)
 
 /* Whatever became of it, nothing was told: no caller may take it for written. */
 static void tell_nothing(struct store_write *writes, size_t count)
@@ -81,27 +86,8 @@ static void tell_nothing(struct store_write *writes, size_t count)
 		writes[i].result = -1;
 }
 
-void REAL(store_write)(struct store *store, struct store_write *writes, size_t count);
-void WRAP(store_write)(struct store *store, struct store_write *writes, size_t count);
-void WRAP(store_write)(struct store *store, struct store_write *writes, size_t count)
-{
-	struct alloc_call call;
-
-	if (alloc_process_is_dead()) {
-		tell_nothing(writes, count);
-		return;
-	}
-	if (!alloc_enter(&call)) {
-		REAL(store_write)(store, writes, count);
-		return;
-	}
-	if (setjmp(call.place)) {
-		tell_nothing(writes, count);
-		return;
-	}
-	REAL(store_write)(store, writes, count);
-	alloc_leave();
-}
+VOID_CALL(tell_nothing(writes, count), store_write, (struct store * store, struct store_write *writes, size_t count), store,
+	  writes, count)
 
 /* These are the test's own too. */
 

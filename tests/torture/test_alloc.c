@@ -186,7 +186,6 @@ static void on_boundary(struct controller *controller, enum boundary_kind kind, 
 
 static void begin(unsigned scenario, enum alloc_fate (*judge)(unsigned n))
 {
-
 	now_scenario = scenario;
 	bytes_before = mallinfo2().uordblks;
 	current = sim_disk_new(&torture_config);
@@ -234,8 +233,7 @@ static void run_alone(unsigned scenario, enum mode mode, unsigned n)
 	begin(scenario, strike_alone);
 	do
 		run_command(current, &scenarios[now_scenario]);
-	while (++commands < COMMANDS_MAX &&
-	       !is_verified(current));
+	while (++commands < COMMANDS_MAX && !is_verified(current));
 	end_well();
 }
 
