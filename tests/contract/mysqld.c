@@ -366,12 +366,25 @@ struct mysqld *mysqld_free(struct mysqld *mysqld)
 
 void mysqld_stop(struct mysqld *mysqld)
 {
+	siginfo_t info;
+
 	kill(mysqld->pid, SIGSTOP);
+	/* One thread takes the signal and stops the others; until it comes to run they go on. */
+	if (waitid(P_PID, (id_t)mysqld->pid, &info, WSTOPPED))
+		give_up("wait for the stop of", mysqld->program);
 }
 
 void mysqld_go_on(struct mysqld *mysqld)
 {
 	kill(mysqld->pid, SIGCONT);
+}
+
+void mysqld_mend(struct mysqld *mysqld)
+{
+	if (mysqld->pid)
+		mysqld_go_on(mysqld);
+	else
+		mysqld_again(mysqld, NULL);
 }
 
 unsigned mysqld_port(const struct mysqld *mysqld)

@@ -31,9 +31,11 @@ const char *mysqld_folder(const struct mysqld *mysqld);
  */
 void mysqld_kill(struct mysqld *mysqld);
 void mysqld_again(struct mysqld *mysqld, const char *const *options);
-/** mysqld_stop() - SIGSTOP; mysqld_go_on() - SIGCONT */
+/** mysqld_stop() - SIGSTOP, and wait until it stands still; mysqld_go_on() - SIGCONT */
 void mysqld_stop(struct mysqld *mysqld);
 void mysqld_go_on(struct mysqld *mysqld);
+/** mysqld_mend() - it runs, also where a test that failed has left it stopped or dead */
+void mysqld_mend(struct mysqld *mysqld);
 
 /** mysqld_run() - one statement as the administrator, in @database or none (NULL) */
 void mysqld_run(struct mysqld *mysqld, const char *database, const char *sql);

@@ -33,6 +33,7 @@ static inline int teardown(void **state)
 {
 	(void)state;
 	arena_release(&arena);
+	mysqld_mend(mysql_server);
 	mysql_place_remove(database);
 	return 0;
 }

@@ -15,7 +15,7 @@ import subprocess
 
 import pytest
 
-from waiting import wait_until  # noqa: F401, for the tests too
+from waiting import stand_still, wait_until  # noqa: F401, for the tests too
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "local-vitess"
@@ -176,7 +176,11 @@ class Cluster:
 
     def signal(self, name, number):
         """At once: tools/local-vitess takes its time, a race does not wait."""
-        os.kill(int(pathlib.Path(self.env["LOCAL_VITESS_DATA"], "run", f"{name}.pid").read_text("ascii")), number)
+        pid = int(pathlib.Path(self.env["LOCAL_VITESS_DATA"], "run", f"{name}.pid").read_text("ascii"))
+        if number == PAUSE:
+            stand_still(pid)
+        else:
+            os.kill(pid, number)
 
     def signal_vttablet(self, tablet, number):
         self.signal(f"vttablet-{tablet.uid}", number)

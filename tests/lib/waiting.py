@@ -1,5 +1,8 @@
 """For tests of real processes: they come to a state by themselves, or the test says which one they did not."""
 
+import os
+import pathlib
+import signal
 import time
 
 
@@ -12,3 +15,11 @@ def wait_until(condition, what, seconds=60):
             return value
         time.sleep(0.02)
     raise AssertionError(f"in {seconds} s it never came to this: {what}")
+
+
+def stand_still(pid):
+    """SIGSTOP, and waits until no thread of it runs: one takes the signal and stops the others, which go on till then."""
+    os.kill(pid, signal.SIGSTOP)
+    threads = pathlib.Path("/proc", str(pid), "task")
+    wait_until(lambda: all((thread / "stat").read_text("ascii").rpartition(")")[2].split()[0] in "Tt"
+                           for thread in threads.iterdir()), f"process {pid} stands still")

@@ -16,7 +16,7 @@ import threading
 import time
 
 import sanitizers  # noqa: F401, its import is what it does
-from waiting import wait_until  # noqa: F401, for the tests too
+from waiting import stand_still, wait_until  # noqa: F401, for the tests too
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or ROOT / "build").absolute()
@@ -28,6 +28,7 @@ CREATE = "create table notes (id bigint primary key, note varchar(64))"
 # For a script: this shard copies and never gets ready, until it may.
 HOLD = {"do": "hold_copy", "shard": "80-", "at_ms": 0}
 UNHOLD = {**HOLD, "held": False}
+READ_AGAIN = "the script was read again"
 EFFECTS = ("ApplySchema", "CompleteSchemaMigration", "CancelSchemaMigration")
 
 
@@ -56,7 +57,7 @@ class Sim:
             # pylint: disable-next=consider-using-with
             self.process = subprocess.Popen(self.words + listen, stdout=subprocess.DEVNULL, stderr=stderr)
         wait_until(lambda: self.process.poll() is not None or port_file.exists(), "the simulator listens")
-        assert self.process.poll() is None, (self.folder / "sim.stderr").read_text(encoding="utf-8")
+        assert self.process.poll() is None, self.said()
         self.port = int(port_file.read_text(encoding="utf-8"))
         return self
 
@@ -68,9 +69,13 @@ class Sim:
 
     def reload(self, script):
         """Puts another script in place, from now on."""
+        before = self.said().count(READ_AGAIN)
         self.script_file.write_text(json.dumps(script), encoding="utf-8")
         self.process.send_signal(signal.SIGHUP)
-        time.sleep(0.15)
+        wait_until(lambda: self.said().count(READ_AGAIN) > before, "the simulator has read its script again")
+
+    def said(self):
+        return (self.folder / "sim.stderr").read_text(encoding="utf-8")
 
     @property
     def address(self):

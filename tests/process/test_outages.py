@@ -5,7 +5,7 @@ import signal
 import socket
 import time
 
-from harness import ALTER, HOLD, UNHOLD, assert_done_once, one_sentence, read_until, wait_until
+from harness import ALTER, HOLD, UNHOLD, assert_done_once, one_sentence, read_until, stand_still, wait_until
 
 
 def free_port():
@@ -43,7 +43,7 @@ def test_a_vtctld_that_stops_answering_for_a_while_costs_only_time(sim, vtddl):
     program = vtddl(fleet)
     run = program.start("run", "commerce", "--sql", ALTER, "--read-timeout", "1s")
     read_until(run, "phase submitted")
-    fleet.process.send_signal(signal.SIGSTOP)
+    stand_still(fleet.process.pid)
     read_until(run, r"shard \S+ unknown")
     time.sleep(2)
     assert run.poll() is None

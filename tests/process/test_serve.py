@@ -13,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from daemon import Daemon
-from harness import ALTER, HOLD, ROOT, UNHOLD, assert_done_once, read_until, submit, wait_until
+from harness import ALTER, HOLD, ROOT, UNHOLD, assert_done_once, read_until, stand_still, submit, wait_until
 from mysql_server import MysqlServer
 
 
@@ -89,7 +89,7 @@ def test_one_vtctld_that_hangs_delays_no_other_keyspace(sim, vtddl, daemon, besi
     uuids = [submit(program, *servers, keyspace=name) for name in ("hung", "good")]
     for uuid in uuids:
         wait_until(lambda one=uuid: is_ready(serve, one), "both are ready")
-    hung.process.send_signal(signal.SIGSTOP)
+    stand_still(hung.process.pid)
     other = beside(program, "complete", "hung", uuids[0], *servers)
     wait_until(lambda: [s for s in serve.get("/api/v1/changes")[1]["servers"] if not s["answering"]],
                "it is seen that one hangs")
@@ -411,7 +411,7 @@ def test_the_watchdog_is_not_fed_by_a_process_that_stands(sim, vtddl, daemon, tm
     manager = Manager(str(tmp_path / "notify"))
     serve = daemon(vtddl(sim(scale=20)), env={"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "400000"})
     manager.wait_for("^WATCHDOG=1$")
-    serve.process.send_signal(signal.SIGSTOP)
+    stand_still(serve.process.pid)
     manager.socket.settimeout(1)
     with pytest.raises(TimeoutError):
         for _ in range(20):

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from exchange import Exchange, sample
-from harness import side_by_side
+from harness import side_by_side, stand_still
 from own_clock import OwnClock
 from proxy import AtFrame, AtRequest, goaway
 
@@ -34,7 +34,7 @@ def clock(tmp_path):
 
 def stop_for_a_while(exchange):
     def do(*_):
-        exchange.sim.process.send_signal(signal.SIGSTOP)
+        stand_still(exchange.sim.process.pid)
         threading.Timer(AWAY_S, exchange.sim.process.send_signal, [signal.SIGCONT]).start()
         return True
 

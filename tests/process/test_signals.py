@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness import ALTER, HOLD, UNHOLD, assert_done_once, read_until
+from harness import ALTER, HOLD, UNHOLD, assert_done_once, read_until, stand_still
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -55,7 +55,7 @@ def test_a_second_signal_ends_it_at_once(sim, vtddl):
 def test_a_signal_before_anything_was_sent_says_so(sim, vtddl):
     fleet = sim(scale=20)
     program = vtddl(fleet)
-    fleet.process.send_signal(signal.SIGSTOP)
+    stand_still(fleet.process.pid)
     run = program.start("run", "commerce", "--sql", ALTER, "--read-timeout", "20s")
     time.sleep(1)
     began = time.monotonic()

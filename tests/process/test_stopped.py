@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from harness import ALTER, HOLD, UNHOLD, Sim, Vtddl, assert_done_once, read_until, side_by_side, wait_until
+from harness import (ALTER, HOLD, UNHOLD, Sim, Vtddl, assert_done_once, read_until, side_by_side, stand_still,
+                     wait_until)
 from own_clock import OwnClock
 
 RATE = 4
@@ -57,7 +58,7 @@ def test_the_driver_is_stopped_in_every_phase(tmp_path, number):
             env = OwnClock(tmp_path / name / "clock", RATE).env
             driver = program.start("run", "commerce", "--sql", ALTER, *WORDS, env=env)
             wait_until(lambda: reached(fleet, program), f"{name} is reached")
-            driver.send_signal(signal.SIGSTOP)
+            stand_still(driver.pid)
             follower = program.start("run", "commerce", "--sql", ALTER, *WORDS, env=env)
             said = read_until(follower, "another process drives this keyspace")
             assert re.search(rf":{driver.pid}:", said), "the follower does not name the driver"

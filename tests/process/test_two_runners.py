@@ -3,7 +3,7 @@
 import re
 import signal
 
-from harness import ALTER, HOLD, UNHOLD, assert_done_once, read_until
+from harness import ALTER, HOLD, UNHOLD, assert_done_once, read_until, stand_still
 
 
 def test_two_at_once_are_one_change(sim, vtddl):
@@ -41,7 +41,7 @@ def test_a_paused_driver_that_wakes_up_late_does_nothing_twice(sim, vtddl):
     program = vtddl(fleet)
     driver = program.start("run", "commerce", "--sql", ALTER)
     read_until(driver, "phase submitted")
-    driver.send_signal(signal.SIGSTOP)
+    stand_still(driver.pid)
     fleet.reload([UNHOLD])
     follower = program.start("run", "commerce", "--sql", ALTER)
     read_until(follower, "another process drives this keyspace")

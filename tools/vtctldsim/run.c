@@ -208,6 +208,7 @@ static void reload(struct runner *runner)
 	}
 	script_free(runner->script);
 	runner->script = script;
+	fprintf(stderr, "vtctldsim: the script was read again\n");
 }
 
 static int64_t wait_ms(const struct runner *runner)
