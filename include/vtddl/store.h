@@ -63,8 +63,8 @@ const char *store_url(const struct store *store);
  * (live_only), gets a line of history and a new revision, and can move to a live phase again only
  * while nobody holds the table (else STORE_TABLE_BUSY).
  *
- * Return: 0; STORE_CONFLICT, (cluster, context) or (cluster, uuid) exists, or the lease row carries
- * another epoch than change->epoch (no row: any will do); STORE_TABLE_BUSY; negative.
+ * Return: 0; STORE_CONFLICT, (cluster, context) or (cluster, uuid) exists, or there is no lease row with
+ * change->epoch; STORE_TABLE_BUSY; negative.
  */
 int must_check store_insert(struct store *store, struct change *change, const char *actor,
 			    const char *evidence, struct error *reterr);

@@ -257,16 +257,14 @@ static int item_write(struct mystore *store, const struct store_write *write, co
 	struct change next = *write->change;
 	int result;
 
+	/* A newer leader is at work, or the store went back: what we decided on may be old, and under an epoch that
+	 * is still to come nobody could write it. */
+	if (!scope->exists || scope->epoch != (expect ? expect->epoch : next.epoch))
+		return STORE_CONFLICT;
 	if (!expect) {
-		/* A newer leader is at work, or the store went back: what we decided on may be old, and under an
-		 * epoch that is still to come nobody could write it. */
-		if (scope->exists && scope->epoch != next.epoch)
-			return STORE_CONFLICT;
 		next.revision = 1;
 		return change_add(store, &next, write->actor, write->evidence, reterr);
 	}
-	if (!scope->exists || scope->epoch != expect->epoch)
-		return STORE_CONFLICT;
 	/* R3: after a fail-over of the store another may hold it under the same epoch. */
 	if (expect->lease_ms > 0 && !mystore_lease_is_ours(store, scope->name, scope->holder))
 		return STORE_CONFLICT;

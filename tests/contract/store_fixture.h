@@ -70,6 +70,15 @@ static inline struct change fixture_change(unsigned number, const char *table, u
 	return change;
 }
 
+/** lead() - as lease_at() of the keyspace of @change, which may be written under it then */
+static inline int lead(struct store *store, struct change *change)
+{
+	char scope[SCOPE_MAX + 1], holder[ACTOR_MAX + 1];
+
+	snprintf(scope, sizeof(scope), "%.*s/%.*s", CLUSTER_MAX, change->cluster, KEYSPACE_MAX, change->keyspace);
+	return lease_at(store, scope, "host:1:a", &change->epoch, holder, NULL);
+}
+
 /** assert_store_ok() - a call returned @expected; shows the sentence of the error if not */
 static inline void assert_result_at(int result, int expected, const struct error *err, const char *file,
 				    int line)

@@ -19,7 +19,7 @@ static void test_a_list_is_what_matches_newest_first(void **state)
 			snprintf(changes[i].keyspace, sizeof(changes[i].keyspace), "customer");
 		if (i < 4)
 			changes[i].phase = PHASE_VERIFIED;
-		insert(&changes[i]);
+		insert_elsewhere(&changes[i]);
 	}
 	assert_ok(store_list(f.store, &(struct store_filter){ .cluster = CLUSTER }, &f.arena, &listed, &count,
 			     err));
@@ -301,11 +301,13 @@ static void test_nobody_writes_without_a_lease(void **state)
 
 	(void)state;
 	snprintf(change.cluster, sizeof(change.cluster), "staging"); /* nobody ever took staging/commerce */
-	insert(&change);
-	expect = (struct store_expect){ change.phase, change.revision, 0 };
-	assert_result(store_update(f.store, &change, &expect, NULL, err), STORE_CONFLICT);
-	expect.epoch = f.epoch;
-	assert_result(store_update(f.store, &change, &expect, NULL, err), STORE_CONFLICT);
+	for (int64_t epoch = 0; epoch < 3; epoch++) {
+		change.epoch = epoch;
+		assert_result(store_insert(f.store, &change, "", "", err), STORE_CONFLICT);
+		expect = (struct store_expect){ change.phase, 1, epoch };
+		assert_result(store_update(f.store, &change, &expect, NULL, err), STORE_CONFLICT);
+	}
+	assert_int_equal(count_listed(&(struct store_filter){ .cluster = "staging" }), 0);
 }
 
 static void test_a_scope_or_owner_without_sense_is_refused(void **state)

@@ -156,7 +156,7 @@ static void test_changes_are_sorted_by_keyspace_and_uuid(void **state)
 			change.phase = PHASE_CANCELLED;
 			change.updated_at_ms = SINCE;
 		}
-		insert(&change);
+		insert_elsewhere(&change);
 	}
 	live = live_of(CLUSTER, SINCE);
 	assert_int_equal(live.change_count, 6);
@@ -173,13 +173,16 @@ static void test_changes_are_sorted_by_keyspace_and_uuid(void **state)
 
 static void insert_in(const char *keyspace, unsigned number)
 {
+	char table[16], scope[SCOPE_MAX + 1];
 	struct change change;
-	char table[16];
 
 	snprintf(table, sizeof(table), "t%u", number);
 	change = new_change(number, table, 1);
 	snprintf(change.keyspace, sizeof(change.keyspace), "%s", keyspace);
-	insert(&change);
+	snprintf(scope, sizeof(scope), CLUSTER "/%s", keyspace);
+	insert_elsewhere(&change);
+	if (strcmp(scope, SCOPE) != 0)
+		store_release(f.store, scope, "host:1:a");
 }
 
 static const struct lease_row *lease_row(const struct live *live, const char *keyspace)
@@ -213,15 +216,18 @@ static void test_the_leases_of_the_live_keyspaces_are_told(void **state)
 	assert_ok(lease_at(other, "default/idle", "host:2:b", &unused, f.holder, err));
 	assert_ok(lease_at(other, "staging/nobodys", "host:2:b", &unused, f.holder, err));
 	live = live_of(CLUSTER, 0);
-	assert_int_equal(live.lease_count, 2);
+	assert_int_equal(live.lease_count, 3);
 	assert_string_equal(live.leases[0].keyspace, "commerce");
 	assert_string_equal(live.leases[0].holder, "host:1:a");
 	assert_int_equal(live.leases[0].epoch, f.epoch);
 	assert_true(is_held(&live.leases[0]));
-	assert_string_equal(live.leases[1].keyspace, "zoo");
-	assert_string_equal(live.leases[1].holder, "host:2:b");
-	assert_int_equal(live.leases[1].epoch, epoch);
-	assert_true(is_held(&live.leases[1]));
+	assert_string_equal(live.leases[1].keyspace, "nobodys");
+	assert_string_equal(live.leases[1].holder, "");
+	assert_true(live.leases[1].left_ms <= 0);
+	assert_string_equal(live.leases[2].keyspace, "zoo");
+	assert_string_equal(live.leases[2].holder, "host:2:b");
+	assert_int_equal(live.leases[2].epoch, epoch);
+	assert_true(is_held(&live.leases[2]));
 	store_close(other);
 }
 

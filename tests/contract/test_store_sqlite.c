@@ -146,6 +146,7 @@ static void test_a_record_that_does_not_fit_is_refused_not_cut(void **state)
 	struct store *store = open_store();
 
 	(void)state;
+	assert_ok(lead(store, &change));
 	assert_ok(store_insert(store, &change, "", "", err));
 	run_sql("UPDATE ddl_pipeline SET reason = hex(zeroblob(2000))");
 	assert_refused(store_load(store, CLUSTER, change.uuid, &arena, &found, err), ERROR_STORE, "reason");
@@ -357,11 +358,10 @@ static void test_history_can_only_be_added_to(void **state)
 {
 	struct change change = fixture_change(1, "t", 1, shards);
 	struct store *store = open_store();
-	int64_t epoch;
 
 	(void)state;
+	assert_ok(lead(store, &change));
 	assert_ok(store_insert(store, &change, "", "", err));
-	assert_ok(lease_at(store, SCOPE, "host:1:a", &epoch, holder, err));
 	/* Our own handle has recursive_triggers, so not even this way. */
 	assert_int_equal(sqlite3_exec(sqlite_store_of(store)->db,
 				      "REPLACE INTO ddl_history SELECT * FROM ddl_history", NULL, NULL, NULL),
@@ -391,6 +391,7 @@ static void test_no_way_leads_from_release_to_cancel_or_back(void **state)
 			char sql[200];
 
 			change.phase = from;
+			assert_ok(lead(store, &change));
 			assert_ok(store_insert(store, &change, "", "", err));
 			store_close(store);
 			snprintf(sql, sizeof(sql), "UPDATE ddl_pipeline SET phase = '%s', holds_table = %d",
@@ -406,6 +407,7 @@ static void test_the_store_and_the_code_agree_on_phases(void **state)
 	struct store *store = open_store();
 
 	(void)state;
+	assert_ok(lead(store, &change));
 	assert_ok(store_insert(store, &change, "", "", err));
 	store_close(store);
 	run_sql("DROP TRIGGER ddl_pipeline_no_return");
@@ -440,6 +442,8 @@ static void test_a_value_that_the_tables_refuse_takes_only_itself_away(void **st
 					{ .change = &last } };
 
 	(void)state;
+	assert_ok(lead(store, &good));
+	bad.epoch = last.epoch = good.epoch;
 	/* The line of history is the last of what one write does. */
 	assert_int_equal(sqlite3_exec(sqlite_store_of(store)->db,
 				      "CREATE TEMP TRIGGER no_mallory BEFORE INSERT ON main.ddl_history"

@@ -7,6 +7,8 @@
 
 #define BATCH 3
 
+static int64_t epoch; /* of the lease under which they are written */
+
 /* Inserts that would all succeed. */
 static void batch_of(struct change changes[BATCH], struct store_write writes[BATCH])
 {
@@ -15,6 +17,7 @@ static void batch_of(struct change changes[BATCH], struct store_write writes[BAT
 
 		snprintf(table, sizeof(table), "t%u", i);
 		changes[i] = fixture_change(1 + i, table, 1, shards);
+		changes[i].epoch = epoch;
 		writes[i] = (struct store_write){ .change = &changes[i] };
 	}
 }
@@ -57,6 +60,7 @@ static void child_has_a_full_disk_at_any_write_of_a_batch(void)
 
 	store_vfs_install();
 	CHILD_MUST(open_at(url, false, &store, NULL) == 0);
+	CHILD_MUST(lease_at(store, SCOPE, "host:1:a", &epoch, holder, NULL) == 0);
 	do {
 		batch_of(changes, writes);
 		store_vfs_arm(VFS_FAIL_WRITE, ++n);
@@ -86,6 +90,7 @@ static void test_a_commit_that_fails_fails_the_whole_batch(void **state)
 	sqlite3 *db;
 
 	(void)state;
+	assert_ok(lease_at(store, SCOPE, "host:1:a", &epoch, holder, err));
 	/* A reader in the middle of its reading: everything can be written, and nothing committed. */
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT count(*) FROM ddl_pipeline", NULL, NULL, NULL),
@@ -116,6 +121,7 @@ static void child_writes_a_batch(void)
 
 	store_vfs_install();
 	CHILD_MUST(open_at(url, false, &store, NULL) == 0);
+	CHILD_MUST(lease_at(store, SCOPE, "host:1:a", &epoch, holder, NULL) == 0);
 	store_vfs_arm(crash_fault, crash_n);
 	batch_of(changes, writes);
 	store_write(store, writes, BATCH);

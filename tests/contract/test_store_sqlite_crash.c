@@ -24,6 +24,7 @@ static void child_fills_the_disk(void)
 	do {
 		struct change change = fixture_change(++number, "t", 1, shards);
 
+		CHILD_MUST(lead(store, &change) == 0);
 		change.phase = PHASE_VERIFIED;
 		result = store_insert(store, &change, "", "", &err);
 	} while (result == 0 && number < 10000);
@@ -83,6 +84,7 @@ static void child_has_a_full_disk_everywhere(void)
 	do {
 		struct change change = fixture_change(1, "t", 1, shards), found;
 
+		CHILD_MUST(lead(store, &change) == 0);
 		store_vfs_arm(VFS_FAIL_WRITE, ++n);
 		result = store_insert(store, &change, "", "", &err);
 		store_vfs_arm(VFS_NONE, 0);
@@ -110,6 +112,7 @@ static void child_loses_a_sync(void)
 
 	store_vfs_install();
 	CHILD_MUST(open_at(url, false, &store, &err) == 0);
+	CHILD_MUST(lead(store, &change) == 0);
 	store_vfs_arm(VFS_FAIL_SYNC, 1);
 	CHILD_MUST(store_insert(store, &change, "", "", &err) < 0);
 	CHILD_MUST(strstr(err.text, "could not confirm"));
@@ -118,6 +121,7 @@ static void child_loses_a_sync(void)
 	CHILD_MUST(store_load(store, CLUSTER, change.uuid, &arena, &found, &err) < 0);
 	store_close(store);
 	CHILD_MUST(open_at(url, false, &store, &err) == 0);
+	CHILD_MUST(lead(store, &change) == 0);
 	CHILD_MUST(store_insert(store, &change, "", "", &err) == 0);
 	store_close(store);
 }
@@ -134,6 +138,7 @@ static void test_a_store_that_was_taken_away_is_not_written(void **state)
 	struct store *store = open_store();
 
 	(void)state;
+	assert_ok(lead(store, &change));
 	assert_int_equal(unlink(path), 0);
 	assert_refused(store_insert(store, &change, "", "", err), ERROR_STORE, "moved or deleted");
 	store_close(store);
@@ -146,6 +151,7 @@ static void test_a_store_that_others_keep_locked_is_busy(void **state)
 	sqlite3 *db;
 
 	(void)state;
+	assert_ok(lead(store, &change));
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
 	sqlite3_busy_timeout(sqlite_store_of(store)->db, 0);
@@ -259,7 +265,10 @@ static void child_inserts_the_same_change(void)
 
 	CHILD_MUST(read(report_pipe[0], &go, 1) == 1);
 	CHILD_MUST(open_at(url, false, &store, &err) == 0); /* making the store is part of the race */
-	result = store_insert(store, &change, "", "", &err);
+	while ((result = lead(store, &change)) == STORE_HELD)
+		sched_yield();
+	if (result == 0)
+		result = store_insert(store, &change, "", "", &err);
 	store_close(store);
 	_exit(result == 0 ? 10 : result == STORE_CONFLICT ? 11 : 1);
 }
@@ -448,6 +457,7 @@ static void child_dies_in_commit(void)
 
 	store_vfs_install();
 	CHILD_MUST(open_at(url, false, &store, NULL) == 0);
+	CHILD_MUST(lead(store, &change) == 0);
 	store_vfs_arm(VFS_DIE_BEFORE, crash_n);
 	CHILD_MUST(store_insert(store, &change, "", "", NULL) == 0);
 }

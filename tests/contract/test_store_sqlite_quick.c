@@ -242,8 +242,10 @@ static void test_a_batch_is_one_commit_and_makes_no_statement_twice(void **state
 	struct change changes[COUNT];
 	struct store_write writes[COUNT] = { 0 };
 	size_t made = 0;
+	int64_t epoch;
 
 	(void)state;
+	assert_ok(lease_at(store, SCOPE, "host:1:a", &epoch, holder, err));
 	watch(store);
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < COUNT; i++) {
@@ -251,6 +253,7 @@ static void test_a_batch_is_one_commit_and_makes_no_statement_twice(void **state
 
 			snprintf(table, sizeof(table), "t%u-%u", round, i);
 			changes[i] = fixture_change(round * COUNT + i, table, 1, shards);
+			changes[i].epoch = epoch;
 			writes[i] = (struct store_write){ .change = &changes[i] };
 		}
 		store_write(store, writes, COUNT);

@@ -288,6 +288,8 @@ static void add_change(struct scale *scale, unsigned number, struct change_shard
 		.deadline_at_ms = WALL_MS + 365 * 24 * 60 * MINUTE_MS, .created_by = "ci@host", .shards = shards,
 		.shard_count = SHARDS,
 	};
+	char scope[SCOPE_MAX + 1];
+	struct lease lease;
 	struct error error;
 
 	write_names(&scale->names[number], number);
@@ -297,7 +299,11 @@ static void add_change(struct scale *scale, unsigned number, struct change_shard
 	snprintf(change.uuid, sizeof(change.uuid), "%s", scale->names[number].uuid);
 	snprintf(change.ddl_sha256, sizeof(change.ddl_sha256), "%064x", number);
 	snprintf(change.reason, sizeof(change.reason), "every shard has the migration");
+	snprintf(scope, sizeof(scope), "default/%s", change.keyspace);
+	assert_int_equal(store_lease(scale->store, scope, "before", MINUTE_MS, &lease, &error), 0);
+	change.epoch = lease.epoch;
 	assert_int_equal(store_insert(scale->store, &change, "scale", "", &error), 0);
+	store_release(scale->store, scope, "before");
 }
 
 static struct scale *scale_new(unsigned keyspaces)

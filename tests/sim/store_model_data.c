@@ -205,7 +205,7 @@ static int insert(struct store_model *model, const struct store_write *write)
 				       .to = change->phase, .rule = change->rule, .reason = change->reason,
 				       .evidence = write->evidence };
 
-	if (name_exists(data, change) || (lock_epoch(data, change) >= 0 && lock_epoch(data, change) != change->epoch))
+	if (name_exists(data, change) || lock_epoch(data, change) != change->epoch)
 		return STORE_CONFLICT;
 	if (former && phase_is_live(change->phase) && !may_replace(former, change))
 		return STORE_TABLE_BUSY;
