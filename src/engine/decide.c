@@ -161,6 +161,7 @@ static void write_attempt(struct task *task, const struct rule *rule)
 
 	assert(allowed_effect[task->record.phase] == effect && !task->in_flight);
 	start_draft(task);
+	task->earlier_acts = draft->in_flight_until_ms != task->ended_until_ms && record_busy_ms(task, &task->record, true) > 0;
 	draft->attempts = draft->last_effect == effect ? draft->attempts + 1 : 1;
 	draft->last_effect = effect;
 	backoff_ms = schedule_backoff(EFFECT_BACKOFF_MS, EFFECT_BACKOFF_CAP_MS, draft->attempts, engine_chance(engine));
@@ -247,11 +248,12 @@ static void on_effect(struct task *task, const struct vtctld_reply *reply)
 {
 	struct engine *engine = task->engine;
 	int64_t settle_ms = reply->outcome == VTCTLD_UNKNOWN ? SETTLE_MS : 0;
+	bool one_acts = may_act_still(reply) || task->earlier_acts;
 
 	keyspace_effect_ended(task->keyspace);
 	task->in_flight = EFFECT_NONE;
 	task->effects_ended++;
-	if (!may_act_still(reply))
+	if (!one_acts)
 		task->ended_until_ms = task->record.in_flight_until_ms;
 	else if (task->record.cancel_asked)
 		settle_ms = record_busy_ms(task, &task->record, true);

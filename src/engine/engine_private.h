@@ -222,7 +222,8 @@ struct task {
 	struct arena effect_arena;
 	int64_t idle_at_ms;	/* monotonic: from then on no effect sent before can act */
 	unsigned effects_ended;	/* a look that began before an effect ended tells nothing about it */
-	int64_t ended_until_ms;	/* in_flight_until_ms of the last attempt that is known to have ended */
+	int64_t ended_until_ms;	/* in_flight_until_ms of the last attempt that is known to have ended, with all before it */
+	bool earlier_acts;	/* one before the last attempt may act still */
 	char effect_text[REASON_MAX]; /* outcome of the last effect that was not OK */
 	unsigned effects_sent[_EFFECT_MAX];
 

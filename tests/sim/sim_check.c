@@ -228,9 +228,9 @@ static void note_submit(struct controller *controller, const struct vtctld_reque
 
 	if (!look || controller->was_paused || controller->is_late)
 		return; /* between its check and its sending: nobody can wait for that */
-	look->submit_tag = request->tag;
-	look->submitted_at_ms = controller->sim->now_ms;
-	look->submit_may_act_ms = request->timeout_ms;
+	if (look->submits[0].may_act_ms)
+		look->submits[1] = look->submits[0];
+	look->submits[0] = (struct sim_submit){ request->tag, controller->sim->now_ms, request->timeout_ms };
 }
 
 /* I12: beyond the first few one in a quarter of a minute, whoever sends them. */

@@ -143,8 +143,9 @@ void look_is_told(struct controller *controller, const struct vtctld_reply *repl
 	if (reply->method != VTCTLD_APPLY_SCHEMA || (reply->outcome == VTCTLD_UNKNOWN && reply->code != 2))
 		return;
 	for (size_t i = 0; i < controller->look_count; i++)
-		if (controller->looks[i].submit_tag == reply->tag)
-			controller->looks[i].submit_may_act_ms = 0;
+		for (struct sim_submit *submit = controller->looks[i].submits, *end = submit + 2; submit < end; submit++)
+			if (submit->tag == reply->tag)
+				submit->may_act_ms = 0;
 }
 
 int64_t look_covers_ms(const struct sim_look *look, int64_t answered_ms, int64_t asked_ms)
@@ -160,9 +161,10 @@ void check_submits(const struct sim *sim, const struct controller *writer, const
 	for (size_t i = 0; i < sim->controller_count && !sim->walls_were_set && sim->failed_over_at_ms < 0; i++) {
 		const struct sim_look *look = look_of(&sim->controllers[i], uuid);
 
-		if (look && look->submit_may_act_ms > (sim->asked_ms - look->submitted_at_ms) * rate / 100)
-			fail_msg("R4: cancelling is written while a submit of %s by %s may still act, sent %lld ms ago", uuid,
-				 sim->controllers[i].owner, (long long)(sim->asked_ms - look->submitted_at_ms));
+		for (size_t j = 0; look && j < 2; j++)
+			if (look->submits[j].may_act_ms > (sim->asked_ms - look->submits[j].at_ms) * rate / 100)
+				fail_msg("R4: cancelling is written while a submit of %s by %s may still act, sent %lld ms ago", uuid,
+					 sim->controllers[i].owner, (long long)(sim->asked_ms - look->submits[j].at_ms));
 	}
 }
 

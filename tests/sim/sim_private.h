@@ -34,6 +34,12 @@ struct sim_call {
 	bool is_late; /* its sender was stopped before the sending, and could not know */
 };
 
+/* An ApplySchema that may act for so long; 0: it ended, and its sender was told so. */
+struct sim_submit {
+	uint64_t tag;
+	int64_t at_ms, may_act_ms;
+};
+
 /* What one process knows of one change, from the sending of its last look on. Times: -1 is not since then. */
 struct sim_look {
 	char uuid[UUID_LENGTH + 1], keyspace[KEYSPACE_MAX + 1];
@@ -43,8 +49,7 @@ struct sim_look {
 	uint64_t doubled, unknown; /* shards that the rows showed twice, or in a status that nobody knows */
 	bool is_direct;	     /* primaries were asked too */
 	bool short_topology; /* an answer lacked a shard: new ones cannot be seen */
-	uint64_t submit_tag; /* of its last ApplySchema ... */
-	int64_t submitted_at_ms, submit_may_act_ms; /* ... which may act for so long; 0: it ended, and it was told so */
+	struct sim_submit submits[2]; /* its last one, and the last one before that that did not end */
 };
 
 /* sim.c */
