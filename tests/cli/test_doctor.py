@@ -87,6 +87,39 @@ def test_what_only_slows_a_change_down_is_a_warning(vtddl, tmp_path):
     assert got.returncode == 0
 
 
+@pytest.mark.parametrize("name, value, level, words, code", [
+    ("read_only", True, "FAIL", "80- zone1-0000000111, MySQL 9.7.0, is read only: no migration can run on it", 3),
+    ("performance_schema", False, "warn", "performance_schema is off, so a forced cut-over cannot end what blocks it", 0),
+    ("version", "", "FAIL", "answered without a version", 7)])
+def test_a_primary_on_which_a_change_would_not_run_is_named(vtddl, tmp_path, name, value, level, words, code):
+    script = [{"do": "mysqld", "shard": "80-", name: value, "at_ms": 0}]
+    with Simulator(tmp_path, script=script) as sim:
+        got = vtddl.run("doctor", "commerce", "--server", sim.address)
+    good, (found, text) = of_check(got, "primary")
+    assert good[0] == "ok" and (found, got.returncode) == (level, code), got.stdout
+    assert words in text
+
+
+def test_a_shard_that_holds_copies_back_is_named_with_its_lag(vtddl, tmp_path):
+    with Simulator(tmp_path, script=[{"do": "throttle", "shard": "80-", "at_ms": 0}]) as sim:
+        got = vtddl.run("doctor", "commerce", "--server", sim.address)
+    assert of_check(got, "throttler") == [
+        ("warn", "80- holds copies back now: value 7.5, threshold 5 threshold exceeded")], got.stdout
+    assert got.returncode == 0
+
+
+@pytest.mark.parametrize("events, code, level, words", [
+    ([{"do": "tablet", "shard": "80-", "event": "stop", "at_ms": 0}], 69, "FAIL",
+     "the primary of 80-, was shut down; start it, or reparent the shard"),
+    ([{"do": "reparent", "shard": "80-", "emergency": True, "at_ms": 0}], 0, "warn",
+     "is recorded as UNKNOWN but is not the shard's primary")])
+def test_a_tablet_in_trouble_is_named_with_what_to_do(vtddl, tmp_path, events, code, level, words):
+    with Simulator(tmp_path, script=events) as sim:
+        got = vtddl.run("doctor", "commerce", "--server", sim.address)
+    assert [found for found, text in of_check(got, "tablets") if words in text] == [level], got.stdout
+    assert got.returncode == code, got.stdout
+
+
 def test_a_broken_store_does_not_keep_it_from_looking_at_the_fleet(vtddl, sim, tmp_path):
     (tmp_path / "bad.db").write_text("this is no database, whatever its name says" * 40, encoding="utf-8")
     got = vtddl.run("doctor", "commerce", "--server", sim.address, "--store", f"sqlite:{tmp_path}/bad.db")

@@ -13,7 +13,6 @@ import signal
 import sqlite3
 import subprocess
 import threading
-import time
 
 import sanitizers  # noqa: F401, its import is what it does
 from waiting import stand_still, wait_until  # noqa: F401, for the tests too

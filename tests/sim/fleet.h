@@ -114,6 +114,11 @@ void fleet_end_split(struct fleet *fleet, bool switched);
 bool fleet_block_cutover(struct fleet *fleet, const char *shard, bool blocked); /* an open transaction */
 bool fleet_hold_copy(struct fleet *fleet, const char *shard, bool held); /* never becomes ready while held */
 bool fleet_unready(struct fleet *fleet, const char *shard, bool unready); /* lag: not ready to complete */
+/** fleet_throttle() - CheckThrottler says that copies are held back; they are not: nothing else follows */
+bool fleet_throttle(struct fleet *fleet, const char *shard, bool held);
+/** fleet_variable() - what that mysqld answers from now on; @variable: @@version, @@global.read_only or
+ * @@performance_schema, false for any other. Nothing else follows */
+bool fleet_variable(struct fleet *fleet, const char *shard, const char *variable, const char *value);
 /** fleet_exec() - straight to that mysqld. False also where MySQL refuses it */
 bool fleet_exec(struct fleet *fleet, const char *shard, const char *ddl);
 

@@ -373,6 +373,16 @@ bool fleet_unready(struct fleet *fleet, const char *name, bool unready)
 	return true;
 }
 
+bool fleet_throttle(struct fleet *fleet, const char *name, bool held)
+{
+	struct shard *shard = fleet_find_shard(fleet, name);
+
+	if (shard == NULL)
+		return false;
+	shard->is_throttled = held;
+	return true;
+}
+
 bool fleet_exec(struct fleet *fleet, const char *name, const char *ddl)
 {
 	struct shard *shard = fleet_find_shard(fleet, name);

@@ -93,6 +93,8 @@ struct cutover {
 	bool waits_for_lock;
 };
 
+#define VARIABLES_MAX 3 /* that are known; the names are in fleet_select.c */
+
 struct shard {
 	const char *name;
 	size_t number; /* of making: gives uids and chances */
@@ -111,7 +113,8 @@ struct shard {
 	int64_t moving_ms;   /* a planned reparent began; NEVER: none yet */
 	int64_t moved_ms;    /* the last reparent; -1: none */
 	int64_t opened_ms;   /* the present primary became one, or started again; -1: it is the first */
-	bool is_blocked, is_copy_held, is_unready;
+	bool is_blocked, is_copy_held, is_unready, is_throttled;
+	const char *variables[VARIABLES_MAX]; /* NULL: as of a healthy primary */
 };
 
 /* ---- Calls ---- */

@@ -342,9 +342,9 @@ static bool read_tablet(struct fleet *fleet, struct call *call)
 		read_select(fleet, call, shard, tablet);
 		break;
 	default:
-		call->reply.throttler = (struct throttler_check){
-			.response_code = 1, .value = 0, .threshold = 1, .message = ""
-		};
+		call->reply.throttler = shard->is_throttled ? (struct throttler_check){
+			.response_code = 2, .value = 7.5, .threshold = 5, .message = "threshold exceeded"
+		} : (struct throttler_check){ .response_code = 1, .value = 0, .threshold = 1, .message = "" };
 		call_end(fleet, call, CODE_OK, "");
 		break;
 	}

@@ -278,25 +278,39 @@ static bool select_takes(const struct select *select, const struct row *row)
 	       (select->like == NULL || like_matches(select->like, row->now.context));
 }
 
-/* ---- System variables, for doctor: of a healthy primary. ---- */
+/* ---- System variables, for doctor. ---- */
 
 static const struct {
-	const char *name, *value;
-} variables[] = {
+	const char *name, *value; /* of a healthy primary */
+} variables[VARIABLES_MAX] = {
 	{ "@@version", "9.7.0" },
 	{ "@@global.read_only", "0" },
 	{ "@@performance_schema", "1" },
 };
 
-static const char *variable_value(const char *name)
+/* VARIABLES_MAX: there is none of that name. */
+static size_t variable_find(const char *name)
 {
-	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-		if (strcasecmp(name, variables[i].name) == 0)
-			return variables[i].value;
-	return NULL;
+	size_t i = 0;
+
+	while (i < VARIABLES_MAX && strcasecmp(name, variables[i].name) != 0)
+		i++;
+	return i;
 }
 
-static bool select_variables(struct arena *arena, const char *list, struct query_result *ret, const char **reterr)
+bool fleet_variable(struct fleet *fleet, const char *name, const char *variable, const char *value)
+{
+	struct shard *shard = fleet_find_shard(fleet, name);
+	size_t i = variable_find(variable);
+
+	if (shard == NULL || i == VARIABLES_MAX)
+		return false;
+	shard->variables[i] = arena_strdup(&fleet->memory, value);
+	return true;
+}
+
+static bool select_variables(const struct shard *shard, struct arena *arena, const char *list, struct query_result *ret,
+			     const char **reterr)
 {
 	char *at = arena_strdup(arena, list), *name;
 
@@ -305,14 +319,15 @@ static bool select_variables(struct arena *arena, const char *list, struct query
 	ret->row_count = 1;
 	while ((name = strsep(&at, ", ")) != NULL) {
 		struct query_cell *cell = &ret->cells[ret->column_count];
+		size_t i = variable_find(name);
 
 		if (name[0] == '\0')
 			continue;
-		cell->text = variable_value(name);
-		if (cell->text == NULL) {
+		if (i == VARIABLES_MAX) {
 			*reterr = arena_printf(arena, "Unknown system variable '%s' (errno 1193) (sqlstate HY000)", name);
 			return false;
 		}
+		cell->text = shard->variables[i] != NULL ? shard->variables[i] : variables[i].value;
 		cell->length = strlen(cell->text);
 		ret->columns[ret->column_count++] = name;
 	}
@@ -326,7 +341,7 @@ bool fleet_select(struct fleet *fleet, const struct shard *shard, const struct c
 	const struct select *select;
 
 	if (call->request.sql != NULL && strncasecmp(call->request.sql, "select @@", strlen("select @@")) == 0)
-		return select_variables(call->arena, call->request.sql + strlen("select "), ret, reterr);
+		return select_variables(shard, call->arena, call->request.sql + strlen("select "), ret, reterr);
 	select = select_of(fleet, call->request.sql != NULL ? call->request.sql : "");
 	*reterr = select->error;
 	if (*reterr != NULL)

@@ -124,6 +124,32 @@ static void act_unready(struct fleet *fleet, const json_t *entry, const char *ne
 	(void)fleet_unready(fleet, text_of(entry, "shard"), truth_of(entry, "unready", true));
 }
 
+static void act_throttle(struct fleet *fleet, const json_t *entry, const char *newest_uuid)
+{
+	(void)newest_uuid;
+	(void)fleet_throttle(fleet, text_of(entry, "shard"), truth_of(entry, "held", true));
+}
+
+static void act_mysqld(struct fleet *fleet, const json_t *entry, const char *newest_uuid)
+{
+	static const struct {
+		const char *key, *variable;
+	} said[] = { { "version", "@@version" },
+		     { "read_only", "@@global.read_only" },
+		     { "performance_schema", "@@performance_schema" } };
+
+	(void)newest_uuid;
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++) {
+		const json_t *value = json_object_get(entry, said[i].key);
+
+		if (value != NULL)
+			(void)fleet_variable(fleet, text_of(entry, "shard"), said[i].variable,
+					     json_is_string(value) ? json_string_value(value)
+					     : json_is_true(value) ? "1"
+								   : "0");
+	}
+}
+
 static void act_exec(struct fleet *fleet, const json_t *entry, const char *newest_uuid)
 {
 	(void)newest_uuid;
@@ -170,6 +196,8 @@ static const struct verb verbs[] = {
 	{ "block_cutover", { "shard", "blocked" }, "shard", act_block_cutover },
 	{ "hold_copy", { "shard", "held" }, "shard", act_hold_copy },
 	{ "unready", { "shard", "unready" }, "shard", act_unready },
+	{ "throttle", { "shard", "held" }, "shard", act_throttle },
+	{ "mysqld", { "shard", "version", "read_only", "performance_schema" }, "shard", act_mysqld },
 	{ "exec", { "shard", "ddl" }, "ddl", act_exec },
 	{ "cancel", { "uuid", "shard" }, NULL, act_cancel },
 	{ "complete", { "uuid", "shard" }, NULL, act_complete },
@@ -200,7 +228,7 @@ static int keys_check(const char *path, size_t number, const json_t *entry, cons
 		      const char *const *more, struct error *reterr)
 {
 	static const char *const words[] = { "on",    "when",  "shards", "text", "missing", "doubled", "do",
-					     "shard", "event", "ddl",	 "uuid", "context", "message", NULL };
+					     "shard", "event", "ddl",	 "uuid", "context", "message", "version", NULL };
 	const char *key;
 	json_t *value;
 
