@@ -28,6 +28,7 @@ CREATE = "create table notes (id bigint primary key, note varchar(64))"
 HOLD = {"do": "hold_copy", "shard": "80-", "at_ms": 0}
 UNHOLD = {**HOLD, "held": False}
 READ_AGAIN = "the script was read again"
+GRACE_S = 10  # after a signal, for what is in flight
 EFFECTS = ("ApplySchema", "CompleteSchemaMigration", "CancelSchemaMigration")
 
 

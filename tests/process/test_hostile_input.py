@@ -80,7 +80,7 @@ def test_files_that_are_none(program, fleet):
 
 
 def test_an_endless_file_is_not_read_to_its_end(program, fleet):
-    refused(program, fleet, program.run("run", "commerce", "--sql-file", "/dev/zero", timeout=10))
+    refused(program, fleet, program.run("run", "commerce", "--sql-file", "/dev/zero", timeout=60))
 
 
 def test_a_pipe_nobody_writes_to_can_be_interrupted(program, fleet):

@@ -18,8 +18,8 @@ def test_nobody_listening_is_exit_69_at_once(vtddl):
     program = vtddl(f"127.0.0.1:{free_port()}")
     for words in (["run", "commerce", "--sql", ALTER], ["show", "commerce"]):
         began = time.monotonic()
-        said = one_sentence(program.run(*words), 69)
-        assert time.monotonic() - began < 2, words
+        said = one_sentence(program.run(*words, "--read-timeout", "60s"), 69)
+        assert time.monotonic() - began < 30, "it waited as for an answer"
         assert program.server in said and "refused" in said, said
 
 
@@ -35,7 +35,7 @@ def test_a_listener_that_is_no_vtctld_is_no_endless_wait(vtddl):
         program = vtddl(f"127.0.0.1:{silent.getsockname()[1]}")
         began = time.monotonic()
         got = program.run("show", "commerce", "--read-timeout", "2s")
-        assert got.returncode == 69 and time.monotonic() - began < 6, got.stderr
+        assert got.returncode == 69 and time.monotonic() - began < 30, got.stderr
 
 
 def test_a_vtctld_that_stops_answering_for_a_while_costs_only_time(sim, vtddl):
