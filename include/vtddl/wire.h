@@ -4,8 +4,8 @@
  *
  * One channel for each vtctld, one completion queue, any number of calls under way. Every call has a deadline.
  * Nothing is retried inside: one request is one attempt on the network (grpc.enable_retries 0,
- * no service config from DNS). src/wire/wire.c is the only file of the program that
- * includes <grpc/...>: gRPC calls that interface private to its own wrappers.
+ * no service config from DNS). src/wire/wire.c and channel.c are the only files of the program that
+ * include <grpc/...>: gRPC calls that interface private to its own wrappers.
  *
  * An effect is started only on a channel that is READY, else it is VTCTLD_NOT_SENT at once:
  * so "not sent" is a fact and no guess from a text.
@@ -21,7 +21,8 @@ struct wire_config { /* names follow vtctldclient's flags */
 	const char *auth_static_client_creds; /* file {"Username":..,"Password":..}; NULL: none */
 	bool allow_plaintext_auth;	/* send the password over plain text to another host */
 	int64_t keepalive_time_ms;	/* 0: default 30 s; below 20 s Vitess answers too_many_pings */
-	int64_t keepalive_timeout_ms;	/* 0: default 10 s */
+	int64_t keepalive_timeout_ms;	/* 0: default 10 s. After both together without an answer to any call
+					   there is another connection */
 	size_t max_message_size;	/* 0: default 16 MiB, both ways */
 	bool use_http_proxy;		/* obey http_proxy: off unless asked */
 };

@@ -88,7 +88,8 @@ const struct option_spec option_table[_OPTION_MAX] = {
 		.help = "ping an idle connection so often; Vitess refuses less than 20s" },
 	[OPT_KEEPALIVE_TIMEOUT] = { "grpc-keepalive-timeout", "DURATION", OPTION_DURATION, "10s", .min = SECOND,
 		.max = HOUR, .group = GROUP_SERVER, .settable = true, .reloadable = true,
-		.help = "a ping not answered within this ends the connection" },
+		.help = "a ping not answered within this ends the connection; so do calls that nobody answers for both times "
+			"together" },
 	[OPT_MAX_MESSAGE_SIZE] = { "grpc-max-message-size", "BYTES", OPTION_NUMBER, "16777216", .min = 65536,
 		.max = 1 << 30, .group = GROUP_SERVER, .settable = true, .reloadable = true,
 		.help = "largest message, both ways" },

@@ -4,7 +4,6 @@
 #include <grpc/byte_buffer.h>
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
 #include <grpc/slice.h>
 #include <grpc/support/log.h>
 #include <grpc/support/time.h>
@@ -12,24 +11,13 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "channel.h"
 #include "codec.h"
 #include "failure.h"
-#include "peer.h"
 #include "vtddl/clock.h"
 
 #define WATCHDOG_MS 2000
-#define METADATA_MAX (1024 * 1024) /* error texts of vtctld travel as metadata */
-#define LAST_FAILURE_MAX 512
-
-/* The way to one vtctld. A call keeps the one it began on, also where its server has got another since. */
-struct channel {
-	struct peer peer;
-	struct scan_limits limits;
-	grpc_channel *channel;
-	grpc_slice username, password;	     /* empty: none */
-	size_t users;			     /* the server that it belongs to, and calls under way */
-	char last_failure[LAST_FAILURE_MAX]; /* of connecting; "" after a success */
-};
+#define DEADLINE_SLACK_MS 50 /* a call that ends so close to its deadline was ended by that */
 
 /* A call from wire_start() until the library has ended it. */
 struct call {
@@ -37,6 +25,7 @@ struct call {
 	uint64_t tag;
 	enum vtctld_method method;
 	struct channel *channel;
+	struct connection *connection;
 	struct arena *arena; /* NULL: the watchdog has answered, the arena is the caller's again */
 	int64_t deadline_ms;
 	int64_t timeout_ms;
@@ -64,113 +53,6 @@ struct wire {
 	STAILQ_HEAD(, early_reply) early;
 	int64_t watchdog_ms;
 };
-
-/* ---- Channels ---- */
-
-static grpc_channel_credentials *channel_credentials(const struct peer *peer)
-{
-	grpc_ssl_pem_key_cert_pair pair = {peer->credentials.key, peer->credentials.cert};
-
-	if (!credentials_use_tls(&peer->config))
-		return grpc_insecure_credentials_create();
-	return grpc_ssl_credentials_create(peer->credentials.ca, peer->credentials.cert ? &pair : NULL, NULL,
-					   NULL);
-}
-
-static void secret_free(void *text)
-{
-	explicit_bzero(text, strlen(text));
-	free(text);
-}
-
-/* A copy that is wiped when the last has let it go: the library may hold it longer than the call lasts. */
-static grpc_slice secret_slice(const char *text)
-{
-	char *copy = text ? strdup(text) : NULL;
-
-	if (!text)
-		return grpc_empty_slice();
-	if (!copy)
-		abort();
-	return grpc_slice_new_with_user_data(copy, strlen(copy), secret_free, copy);
-}
-
-static grpc_arg number_arg(const char *key, size_t value)
-{
-	return (grpc_arg){.type = GRPC_ARG_INTEGER, .key = (char *)key, .value.integer = (int)value};
-}
-
-static grpc_channel *channel_create(const struct peer *peer)
-{
-	const struct wire_config *config = &peer->config;
-	grpc_arg args[] = {
-	    number_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, config->max_message_size),
-	    number_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, config->max_message_size),
-	    number_arg(GRPC_ARG_MAX_METADATA_SIZE, METADATA_MAX),
-	    number_arg(GRPC_ARG_ENABLE_RETRIES, 0),
-	    number_arg(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1),
-	    number_arg(GRPC_ARG_ENABLE_HTTP_PROXY, config->use_http_proxy),
-	    number_arg(GRPC_ARG_KEEPALIVE_TIME_MS, (size_t)config->keepalive_time_ms),
-	    number_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, (size_t)config->keepalive_timeout_ms),
-	    number_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0),
-	    number_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 500),
-	    number_arg(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5000), /* how long one attempt may take */
-	    number_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 10000),
-	    /* Connections and back-off are this channel's own. */
-	    number_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
-	    /* A packed answer could unpack to any size: only plain ones are taken. */
-	    number_arg(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
-	    number_arg(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1),
-	    {.type = GRPC_ARG_STRING,
-	     .key = (char *)GRPC_SSL_TARGET_NAME_OVERRIDE_ARG,
-	     .value.string = (char *)config->grpc_server_name}, /* last: left out where not set */
-	};
-	size_t count = sizeof(args) / sizeof(args[0]) - !config->grpc_server_name;
-	grpc_channel_args all = {.num_args = count, .args = args};
-	grpc_channel_credentials *credentials = channel_credentials(peer);
-	grpc_channel *channel = grpc_channel_create(peer->target, credentials, &all);
-
-	grpc_channel_credentials_release(credentials);
-	return channel;
-}
-
-/* Takes what is in @peer over. */
-static struct channel *channel_open(const struct peer *peer)
-{
-	struct channel *channel = calloc(1, sizeof(*channel));
-
-	if (!channel)
-		abort();
-	channel->peer = *peer;
-	channel->limits = scan_limits_default;
-	channel->limits.total_bytes = peer->config.max_message_size;
-	channel->channel = channel_create(peer);
-	channel->username = secret_slice(peer->credentials.username);
-	channel->password = secret_slice(peer->credentials.password);
-	channel->users = 1;
-	return channel;
-}
-
-static void channel_unuse(struct channel *channel)
-{
-	if (--channel->users)
-		return;
-	grpc_channel_destroy(channel->channel);
-	grpc_slice_unref(channel->username);
-	grpc_slice_unref(channel->password);
-	peer_wipe(&channel->peer);
-	free(channel);
-}
-
-static bool is_connected(const struct channel *channel)
-{
-	return grpc_channel_check_connectivity_state(channel->channel, 0) == GRPC_CHANNEL_READY;
-}
-
-static void begin_to_connect(struct channel *channel)
-{
-	grpc_channel_check_connectivity_state(channel->channel, 1);
-}
 
 /* ---- Opening ---- */
 
@@ -244,7 +126,7 @@ int wire_replace(struct wire *wire, unsigned server, const struct wire_config *c
 		return -1;
 	old = wire->servers[server];
 	wire->servers[server] = channel_open(&peer);
-	begin_to_connect(wire->servers[server]); /* an effect is not sent before that */
+	channel_connect(wire->servers[server]); /* an effect is not sent before that */
 	channel_unuse(old);
 	return 0;
 }
@@ -315,7 +197,7 @@ static void call_send(struct call *call, const struct vtctld_request *request)
 static void reply_not_connected(struct wire *wire, struct channel *channel,
 				const struct vtctld_request *request, struct arena *arena)
 {
-	begin_to_connect(channel);
+	channel_connect(channel);
 	reply_early(wire, request, GRPC_STATUS_UNAVAILABLE,
 		    arena_printf(arena, "%s was not sent: there is no connection to %s%s%s",
 				 vtctld_method_name(request->method), channel->peer.config.server,
@@ -337,7 +219,7 @@ void wire_start(struct wire *wire, const struct vtctld_request *request, struct 
 		reply_early(wire, request, GRPC_STATUS_DEADLINE_EXCEEDED, "no time was left for the call");
 		return;
 	}
-	if (vtctld_method_is_effect(request->method) && !is_connected(channel)) {
+	if (vtctld_method_is_effect(request->method) && !channel_is_connected(channel)) {
 		reply_not_connected(wire, channel, request, arena);
 		return;
 	}
@@ -346,8 +228,8 @@ void wire_start(struct wire *wire, const struct vtctld_request *request, struct 
 		abort();
 	call->tag = request->tag;
 	call->method = request->method;
-	call->channel = channel;
-	channel->users++;
+	call->channel = channel_use(channel);
+	call->connection = connection_use(channel->connection);
 	call->arena = arena;
 	call->timeout_ms = request->timeout_ms;
 	call->deadline_ms = clock_monotonic_ms() + request->timeout_ms;
@@ -355,7 +237,7 @@ void wire_start(struct wire *wire, const struct vtctld_request *request, struct 
 	grpc_metadata_array_init(&call->trailing);
 	call->details = grpc_empty_slice();
 	codec_path(request->method, path);
-	call->call = call_create(wire, channel->channel, path, deadline);
+	call->call = call_create(wire, channel->connection->channel, path, deadline);
 	LIST_INSERT_HEAD(&wire->calls, call, link);
 	call_send(call, request);
 }
@@ -370,6 +252,7 @@ static void call_free(struct call *call)
 	grpc_byte_buffer_destroy(call->answer);
 	grpc_slice_unref(call->details);
 	grpc_call_unref(call->call);
+	connection_unuse(call->connection);
 	channel_unuse(call->channel);
 	free(call);
 }
@@ -384,7 +267,7 @@ static void reply_failure(const struct call *call, struct vtctld_reply *ret)
 	    .code = (int)call->status,
 	    .details = (const char *)GRPC_SLICE_START_PTR(call->details),
 	    .details_length = GRPC_SLICE_LENGTH(call->details),
-	    .is_connected = is_connected(channel),
+	    .is_connected = channel_is_connected(channel),
 	    .timeout_ms = call->timeout_ms,
 	    .now_s = clock_wall_ms() / 1000,
 	};
@@ -431,6 +314,14 @@ static void reply_decode(const struct call *call, struct vtctld_reply *ret)
 			GRPC_SLICE_LENGTH(bytes), ret, &error) < 0)
 		reply_unreadable(call, error.text, ret);
 	grpc_slice_unref(bytes);
+}
+
+static void tell_channel(const struct call *call)
+{
+	bool is_silence = call->status == GRPC_STATUS_DEADLINE_EXCEEDED &&
+			  clock_monotonic_ms() >= call->deadline_ms - DEADLINE_SLACK_MS;
+
+	channel_call_ended(call->channel, call->connection, call->deadline_ms - call->timeout_ms, is_silence);
 }
 
 static void reply_fill(const struct call *call, struct vtctld_reply *ret)
@@ -532,8 +423,10 @@ bool wire_next(struct wire *wire, int64_t until_ms, struct vtctld_reply *ret)
 		}
 		call = event.tag;
 		was_answered = !call->arena;
-		if (!was_answered)
+		if (!was_answered) {
 			reply_fill(call, ret);
+			tell_channel(call);
+		}
 		call_free(call);
 		if (!was_answered)
 			return true;
@@ -585,6 +478,12 @@ struct wire *wire_close(struct wire *wire)
 void wire_set_watchdog_ms(struct wire *wire, int64_t grace_ms)
 {
 	wire->watchdog_ms = grace_ms;
+}
+
+void wire_set_silence_ms(struct wire *wire, int64_t silence_ms)
+{
+	for (unsigned i = 0; i < wire->server_count; i++)
+		wire->servers[i]->silence_ms = silence_ms;
 }
 
 size_t wire_calls_under_way(const struct wire *wire)

@@ -83,6 +83,24 @@ static void test_a_locked_row_is_held_at_once(void **state)
 	store_close(blocker);
 }
 
+/* Whoever empties the table by hand, or brings a backup of some tables back. */
+static void test_a_lease_whose_row_is_gone_is_nobodys_and_may_be_taken(void **state)
+{
+	struct store *store = open_leader();
+	struct change change = change_of(1, "t");
+	struct live live;
+
+	(void)state;
+	assert_ok(store_insert(store, &change, "", "", err));
+	admin("DELETE FROM ddl_lock");
+	assert_ok(store_live(store, CLUSTER, 0, &arena, &live, err));
+	assert_int_equal(live.change_count, 1);
+	assert_int_equal(live.lease_count, 0);
+	assert_result(move(store, &change, PHASE_SUBMITTED, err), STORE_CONFLICT);
+	assert_ok(take(store, OWNER, LEASE_MS, err));
+	store_close(store);
+}
+
 /* ---- Other processes ---- */
 
 static void child_holds(void)
@@ -248,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		ROW(test_a_lease_ends_by_itself),
 		ROW(test_the_clock_of_the_database_decides),
+		ROW(test_a_lease_whose_row_is_gone_is_nobodys_and_may_be_taken),
 		ROW(test_a_locked_row_is_held_at_once),
 		ROW(test_the_lease_of_one_who_was_killed_is_taken_over),
 		ROW(test_of_many_one_leads_at_a_time),

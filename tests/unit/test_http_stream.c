@@ -255,10 +255,10 @@ static void test_a_silent_stream_gets_comments(void **state)
 	int fd;
 
 	(void)state;
-	open_with((struct http_config){ .keepalive_ms = 30, .request_ms = 60, .idle_ms = 1000 });
+	open_with((struct http_config){ .keepalive_ms = 50, .request_ms = 400, .idle_ms = 1000 });
 	fd = reader_open(NULL, 0);
 	/* Far beyond the time a request may take: streams are no requests. */
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < 16; i++) {
 		text[0] = '\0';
 		client_receive(fd, ":\n\n", text, sizeof(text));
 	}

@@ -335,6 +335,90 @@ static void test_replacing_again_and_again_keeps_every_call(void **state)
 	wire = wire_close(wire);
 }
 
+/* ---- A connection that leads nowhere ---- */
+
+static struct vtctld_reply read_within(int64_t timeout_ms)
+{
+	struct vtctld_request request = {.method = VTCTLD_GET_KEYSPACES, .timeout_ms = timeout_ms};
+
+	wire_start(wire, &request, &arena);
+	return next();
+}
+
+static void assert_silent(int64_t timeout_ms)
+{
+	struct vtctld_reply reply = read_within(timeout_ms);
+
+	assert_int_equal(reply.outcome, VTCTLD_UNKNOWN);
+	assert_int_equal(reply.code, 4);
+}
+
+static struct wire_server_call last_call(void)
+{
+	return wire_server_wait(servers[0], wire_server_call_count(servers[0]));
+}
+
+static void test_where_nothing_is_heard_there_is_another_connection(void **state)
+{
+	struct wire_server_call before;
+	struct vtctld_reply reply;
+
+	(void)state;
+	connect(0);
+	before = last_call();
+	wire_server_answer(servers[0], &never);
+	wire_set_silence_ms(wire, 100);
+	start(0, VTCTLD_COMPLETE);
+	assert_silent(60);
+	assert_silent(60);
+	wire_server_answer(servers[0], &at_once);
+	connect(0);
+	assert_string_not_equal(last_call().peer, before.peer);
+	assert_int_equal(call(0, VTCTLD_CANCEL).outcome, VTCTLD_DONE);
+	/* What was sent before stays where it was sent, and ends there. */
+	assert_int_equal(wire_calls_under_way(wire), 1);
+	servers[0] = wire_server_stop(servers[0]);
+	reply = next();
+	assert_int_equal(reply.method, VTCTLD_COMPLETE);
+	assert_int_equal(reply.outcome, VTCTLD_UNKNOWN);
+}
+
+/* Slow calls, or a tablet that does not answer: vtctld itself is heard now and then. */
+static void test_where_anything_is_heard_the_connection_stays(void **state)
+{
+	struct wire_server_call before;
+
+	(void)state;
+	connect(0);
+	before = last_call();
+	wire_set_silence_ms(wire, 1000);
+	for (int i = 0; i < 25; i++) {
+		wire_server_answer(servers[0], &never);
+		assert_silent(50);
+		wire_server_answer(servers[0], i % 2 ? &at_once : &(struct wire_server_answer){.code = 4});
+		assert_int_equal(read_within(LONG_MS).code, i % 2 ? 0 : 4);
+	}
+	assert_string_equal(last_call().peer, before.peer);
+}
+
+/* Not from when the last one was answered: nobody had asked meanwhile. */
+static void test_a_time_without_calls_is_no_silence(void **state)
+{
+	struct wire_server_call before;
+	struct vtctld_reply ignored;
+
+	(void)state;
+	connect(0);
+	before = last_call();
+	wire_set_silence_ms(wire, 1000);
+	assert_false(wire_next(wire, clock_monotonic_ms() + 1100, &ignored));
+	wire_server_answer(servers[0], &never);
+	assert_silent(50);
+	wire_server_answer(servers[0], &at_once);
+	connect(0);
+	assert_string_equal(last_call().peer, before.peer);
+}
+
 static void test_a_refused_replacement_keeps_the_old(void **state)
 {
 	struct wire_config bad = configs[0];
@@ -419,6 +503,9 @@ int main(void)
 	    TEST(test_calls_under_way_end_on_the_old_connection),
 	    TEST(test_an_old_call_may_still_be_answered),
 	    TEST(test_replacing_again_and_again_keeps_every_call),
+	    TEST(test_where_nothing_is_heard_there_is_another_connection),
+	    TEST(test_where_anything_is_heard_the_connection_stays),
+	    TEST(test_a_time_without_calls_is_no_silence),
 	    TEST(test_a_refused_replacement_keeps_the_old),
 	    TEST(test_a_new_password_is_used_from_now_on),
 	    TEST(test_new_certificates_are_used_from_now_on),

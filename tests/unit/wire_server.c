@@ -4,6 +4,7 @@
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>
+#include <grpc/support/alloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,6 +89,7 @@ static void message_copy(grpc_byte_buffer *request, struct wire_server_call *ret
 static struct wire_server_answer call_note(struct wire_server *server, struct server_call *call)
 {
 	struct wire_server_call note = {0};
+	char *peer;
 	struct wire_server_answer answer;
 
 	slice_copy(call->details.method, note.path, sizeof(note.path));
@@ -99,6 +101,9 @@ static struct wire_server_answer call_note(struct wire_server *server, struct se
 		if (grpc_slice_str_cmp(pair->key, "password") == 0)
 			slice_copy(pair->value, note.password, sizeof(note.password));
 	}
+	peer = grpc_call_get_peer(call->call);
+	snprintf(note.peer, sizeof(note.peer), "%s", peer);
+	gpr_free(peer);
 	message_copy(call->request, &note);
 	pthread_mutex_lock(&server->lock);
 	server->last = note;

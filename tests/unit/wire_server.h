@@ -27,6 +27,7 @@ struct wire_server_answer {
 struct wire_server_call {
 	char path[128];
 	char username[64], password[64]; /* "": not sent */
+	char peer[64];			 /* whence it came: one connection is one text */
 	uint8_t message[4096];
 	size_t message_length;
 };
