@@ -1,9 +1,13 @@
 """doctor: each check says what is wrong, what to do about it, and the first failure gives the exit code."""
 
 import json
+import os
+import pty
+import subprocess
 
 import pytest
 
+from conftest import BUILD
 from fake_vtgate import FakeVtgate
 from simulator import Simulator
 
@@ -118,6 +122,27 @@ def test_a_tablet_in_trouble_is_named_with_what_to_do(vtddl, tmp_path, events, c
         got = vtddl.run("doctor", "commerce", "--server", sim.address)
     assert [found for found, text in of_check(got, "tablets") if words in text] == [level], got.stdout
     assert got.returncode == code, got.stdout
+
+
+def test_without_a_keyspace_it_looks_at_vtctld_and_names_those_there_are(vtddl, sim):
+    got = vtddl.run("doctor", "--server", sim.address)
+    assert got.returncode == 0, got.stdout
+    assert [check for _, check, _ in lines(got)] == ["store", "server"]
+    assert of_check(got, "server")[0][1].endswith("keyspaces: commerce; name one to have its shards checked")
+
+
+@pytest.mark.parametrize("words, colors", [([], True), (["--no-color"], False)])
+def test_on_a_terminal_the_outcome_has_its_color(vtddl, tmp_path, words, colors):
+    master, slave = pty.openpty()
+    with Simulator(tmp_path, script=[{"do": "throttle", "shard": "80-", "at_ms": 0}]) as sim, \
+            open(master, "rb", buffering=0) as terminal:
+        with open(slave, "wb") as out:
+            got = subprocess.run([str(BUILD / "vtddl"), "doctor", "commerce", "--server", sim.address, *words], stdout=out,
+                                 stderr=subprocess.PIPE, env={**vtddl.env, "TERM": "xterm"}, cwd=vtddl.home, check=False)
+            shown = os.read(terminal.fileno(), 65536)
+    assert got.returncode == 0 and b"holds copies back" in shown, shown
+    assert (b"\033[33m" in shown and b"\033[32m" in shown) == colors, shown
+    assert b"\033" in shown or not colors
 
 
 def test_a_broken_store_does_not_keep_it_from_looking_at_the_fleet(vtddl, sim, tmp_path):

@@ -21,6 +21,14 @@ def test_help_does_not_need_a_good_configuration(vtddl):
     assert vtddl.run("version", env={"VTDDL_NONSENSE": "1"}).returncode == 0
 
 
+@pytest.mark.parametrize("words, said", [(["nosuch"], '`vtddl` has no command "nosuch"'),
+                                         (["run", "nosuch"], '`vtddl` has no command "nosuch"'),
+                                         (["config", "nosuch"], '`vtddl config` has no command "nosuch"')])
+def test_help_about_what_there_is_not_says_what_there_is(vtddl, words, said):
+    got = vtddl.run("help", *words)
+    assert (got.returncode, got.stdout) == (64, "") and said in got.stderr and "\n  show " in got.stderr
+
+
 def test_no_command_prints_the_help_on_standard_error_and_is_a_usage_error(vtddl):
     got = vtddl.run()
     assert (got.returncode, got.stdout) == (64, "")

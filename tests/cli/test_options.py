@@ -44,6 +44,9 @@ def test_the_users_file_is_found_and_a_given_file_replaces_it(vtddl, conf):
     assert setting(vtddl.run("config", "show", "--json"), "server")["value"] == "home:1"
     env = {"XDG_CONFIG_HOME": str(xdg.parents[1])}
     assert setting(vtddl.run("config", "show", "--json", env=env), "server")["value"] == "xdg:1"
+    # relative ones have no meaning of their own
+    assert setting(vtddl.run("config", "show", "--json", env={"XDG_CONFIG_HOME": "xdg"}), "server")["value"] == "home:1"
+    assert setting(vtddl.run("config", "show", "--json", env={"HOME": "."}), "server")["value"] == "localhost:15999"
     for words, env in (["--config", given], {}), ([], {"VTDDL_CONFIG": str(given)}):
         got = vtddl.run("config", "show", "--json", *words, env=env)
         assert setting(got, "server")["value"] == "localhost:15999"

@@ -407,6 +407,18 @@ def test_it_tells_systemd_what_it_does(sim, vtddl, daemon, tmp_path, abstract):
     assert serve.process.wait(20) == 0
 
 
+@pytest.mark.parametrize("address", ["notify", "/" + "x" * 200])
+def test_an_address_that_is_no_manager_is_left_alone(sim, vtddl, daemon, address):
+    program = vtddl(sim(scale=20))
+    manager = Manager(str(program.home / "notify"))
+    serve = daemon(program, env={"NOTIFY_SOCKET": address, "WATCHDOG_USEC": "400000"})
+    submit(program)
+    assert serve.stop() == 0
+    manager.socket.settimeout(0.2)
+    with pytest.raises(TimeoutError):
+        manager.socket.recv(65536)
+
+
 def test_the_watchdog_is_not_fed_by_a_process_that_stands(sim, vtddl, daemon, tmp_path):
     manager = Manager(str(tmp_path / "notify"))
     serve = daemon(vtddl(sim(scale=20)), env={"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "400000"})
