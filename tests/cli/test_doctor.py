@@ -1,15 +1,12 @@
 """doctor: each check says what is wrong, what to do about it, and the first failure gives the exit code."""
 
 import json
-import os
-import pty
-import subprocess
 
 import pytest
 
-from conftest import BUILD
 from fake_vtgate import FakeVtgate
 from simulator import Simulator
+from terminal import run_on_terminal
 
 
 @pytest.fixture
@@ -133,16 +130,11 @@ def test_without_a_keyspace_it_looks_at_vtctld_and_names_those_there_are(vtddl, 
 
 @pytest.mark.parametrize("words, colors", [([], True), (["--no-color"], False)])
 def test_on_a_terminal_the_outcome_has_its_color(vtddl, tmp_path, words, colors):
-    master, slave = pty.openpty()
-    with Simulator(tmp_path, script=[{"do": "throttle", "shard": "80-", "at_ms": 0}]) as sim, \
-            open(master, "rb", buffering=0) as terminal:
-        with open(slave, "wb") as out:
-            got = subprocess.run([str(BUILD / "vtddl"), "doctor", "commerce", "--server", sim.address, *words], stdout=out,
-                                 stderr=subprocess.PIPE, env={**vtddl.env, "TERM": "xterm"}, cwd=vtddl.home, check=False)
-            shown = os.read(terminal.fileno(), 65536)
-    assert got.returncode == 0 and b"holds copies back" in shown, shown
-    assert (b"\033[33m" in shown and b"\033[32m" in shown) == colors, shown
-    assert b"\033" in shown or not colors
+    with Simulator(tmp_path, script=[{"do": "throttle", "shard": "80-", "at_ms": 0}]) as sim:
+        shown, _ = run_on_terminal(vtddl, "doctor", "commerce", "--server", sim.address, *words, env={"TERM": "xterm"},
+                                   stream="stdout")
+    assert "holds copies back" in shown, shown
+    assert ("\033[33m" in shown and "\033[32m" in shown) == ("\033" in shown) == colors, shown
 
 
 def test_a_broken_store_does_not_keep_it_from_looking_at_the_fleet(vtddl, sim, tmp_path):

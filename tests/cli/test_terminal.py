@@ -1,41 +1,13 @@
 """What a terminal gets: a block that is redrawn, with colours or without; plain lines where that is asked for."""
 
-import os
-import pty
 import re
-import subprocess
 
 import pytest
 
-from conftest import BUILD
 from simulator import Simulator
+from terminal import run_on_terminal
 
 ALTER = "alter table orders add column memo varchar(64)"
-
-
-def run_on_terminal(vtddl, *words, env):
-    """Standard error is a terminal of 24 lines and 80 columns. Gives what it got, and standard output."""
-    master, slave = pty.openpty()
-    pty_size = b"\x18\x00\x50\x00\x00\x00\x00\x00"
-    import fcntl
-    import termios
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, pty_size)
-    with subprocess.Popen([str(BUILD / "vtddl"), *words], env={**vtddl.env, **env}, cwd=vtddl.home,
-                          stdout=subprocess.PIPE, stderr=slave) as process:
-        os.close(slave)
-        shown = b""
-        while True:
-            try:
-                more = os.read(master, 65536)
-            except OSError:
-                break
-            if not more:
-                break
-            shown += more
-        out = process.stdout.read().decode()
-    os.close(master)
-    assert process.returncode == 0
-    return shown.decode(), out
 
 
 @pytest.mark.parametrize("env, words, redraws, colors", [

@@ -6,7 +6,6 @@ What a shard has is asked of its mysqld with MariaDB's client: not of vtddl, vtc
 import codecs
 import contextlib
 import json
-import os
 import pathlib
 import re
 import shlex
@@ -15,7 +14,7 @@ import subprocess
 
 import pytest
 
-from waiting import stand_still, wait_until  # noqa: F401, for the tests too
+from waiting import send, wait_until  # noqa: F401, for the tests too
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "local-vitess"
@@ -176,11 +175,7 @@ class Cluster:
 
     def signal(self, name, number):
         """At once: tools/local-vitess takes its time, a race does not wait."""
-        pid = int(pathlib.Path(self.env["LOCAL_VITESS_DATA"], "run", f"{name}.pid").read_text("ascii"))
-        if number == PAUSE:
-            stand_still(pid)
-        else:
-            os.kill(pid, number)
+        send(int(pathlib.Path(self.env["LOCAL_VITESS_DATA"], "run", f"{name}.pid").read_text("ascii")), number)
 
     def signal_vttablet(self, tablet, number):
         self.signal(f"vttablet-{tablet.uid}", number)

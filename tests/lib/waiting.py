@@ -17,9 +17,15 @@ def wait_until(condition, what, seconds=60):
     raise AssertionError(f"in {seconds} s it never came to this: {what}")
 
 
-def stand_still(pid):
-    """SIGSTOP, and waits until no thread of it runs: one takes the signal and stops the others, which go on till then."""
-    os.kill(pid, signal.SIGSTOP)
+def send(pid, number):
+    """SIGSTOP waits until no thread of it runs: one takes the signal and stops the others, which go on till then."""
+    os.kill(pid, number)
+    if number != signal.SIGSTOP:
+        return
     threads = pathlib.Path("/proc", str(pid), "task")
     wait_until(lambda: all((thread / "stat").read_text("ascii").rpartition(")")[2].split()[0] in "Tt"
                            for thread in threads.iterdir()), f"process {pid} stands still")
+
+
+def stand_still(pid):
+    send(pid, signal.SIGSTOP)

@@ -15,7 +15,7 @@ import subprocess
 import threading
 
 import sanitizers  # noqa: F401, its import is what it does
-from waiting import stand_still, wait_until  # noqa: F401, for the tests too
+from waiting import send, stand_still, wait_until  # noqa: F401, for the tests too
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("BUILD_DIR") or ROOT / "build").absolute()
@@ -27,6 +27,9 @@ CREATE = "create table notes (id bigint primary key, note varchar(64))"
 # For a script: this shard copies and never gets ready, until it may.
 HOLD = {"do": "hold_copy", "shard": "80-", "at_ms": 0}
 UNHOLD = {**HOLD, "held": False}
+# ... and this one's cut-over waits for a lock.
+BLOCK = {"do": "block_cutover", "shard": "80-", "at_ms": 0}
+UNBLOCK = {**BLOCK, "blocked": False}
 READ_AGAIN = "the script was read again"
 GRACE_S = 10  # after a signal, for what is in flight
 EFFECTS = ("ApplySchema", "CompleteSchemaMigration", "CancelSchemaMigration")

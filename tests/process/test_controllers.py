@@ -8,13 +8,11 @@ import time
 import pytest
 
 from crew import Crew
-from harness import ALTER, HOLD, UNHOLD, side_by_side, stand_still, wait_until
+from harness import ALTER, BLOCK, HOLD, UNBLOCK, UNHOLD, send, side_by_side, wait_until
 from mysql_server import MysqlServer
 
 LEASE_S = 30
 SLACK_S = 15  # of a noisy machine; what the protocol itself takes is asserted in virtual time, in tests/crash
-BLOCK = {"do": "block_cutover", "shard": "80-", "at_ms": 0}
-UNBLOCK = {**BLOCK, "blocked": False}
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +81,7 @@ def take_over(stage, case):
     wait_until(lambda: reached(stage), f"{case[0]} is reached", 60)
     pid = wait_until(stage.holder, "somebody holds the lease")
     epoch = int(stage.ask("select epoch from ddl_lock")[0][0])
-    if number == signal.SIGSTOP:
-        stand_still(pid)
-    else:
-        by_pid[pid].send_signal(number)
+    send(pid, number)
     began = time.monotonic()
     wait_until(lambda: stage.holder() not in (0, pid), "another takes over", 150)
     taken_s = time.monotonic() - began

@@ -12,14 +12,12 @@ import time
 
 import pytest
 
-from harness import (ALTER, HOLD, UNHOLD, Sim, Vtddl, assert_done_once, read_until, side_by_side, stand_still,
-                     wait_until)
+from harness import (ALTER, BLOCK, HOLD, UNBLOCK, UNHOLD, Sim, Vtddl, assert_done_once, read_until, side_by_side,
+                     stand_still, wait_until)
 from own_clock import OwnClock
 
 RATE = 4
 LEASE_S = 30 / RATE  # what a lease of a MySQL store takes, in this machine's time
-BLOCK = {"do": "block_cutover", "shard": "80-", "at_ms": 0}
-UNBLOCK = {**BLOCK, "blocked": False}
 WORDS = ("--read-timeout", "20s", "--effect-timeout", "40s")
 
 
